@@ -1,0 +1,103 @@
+"""clew keeps the conversations of AI agents: never lost, doubled or forked.
+
+    import clew
+
+    store = clew.open("agent.db")
+    conv = store.profile("me").conversation("support-42")
+    conv.add({"role": "user", "content": "hi"})
+    reply = my_model(conv.context("my-model"))
+    conv.add(reply)
+
+What is exported here is the public API; see docs/ARCHITECTURE.md for the words.
+"""
+
+from clew.config import Limits
+from clew.domain.changes import Change, Mark
+from clew.domain.compactions import Attempt, Compaction, Inline, Proposal, Ref, Stub
+from clew.domain.conversations import (
+    ConversationInfo,
+    ListFilter,
+    NewConversation,
+    Page,
+    Workspace,
+)
+from clew.domain.cuts import Cut, CutOutcome
+from clew.domain.messages import Appended, Draft, Message, Role, Waiting, assistant, user
+from clew.domain.notes import Goal, Job, Presence, Todo
+from clew.domain.parts import (
+    File,
+    Image,
+    Part,
+    Parts,
+    Reasoning,
+    Text,
+    ToolCall,
+    ToolResult,
+    Unknown,
+)
+from clew.domain.routes import route_key
+from clew.domain.search import Hit, SearchPage, SearchQuery
+from clew.domain.turns import (
+    CallPlan,
+    CallResult,
+    Delivery,
+    ModelUsage,
+    Right,
+    Turn,
+    TurnEnded,
+    TurnKnown,
+    TurnQueued,
+    Usage,
+)
+from clew.errors import (
+    Ambiguous,
+    BatchConflict,
+    Busy,
+    Cancelled,
+    ClewError,
+    Corrupt,
+    CutOvertaken,
+    Ended,
+    InputError,
+    InvalidCompaction,
+    InvalidCursor,
+    KeyReused,
+    NotFound,
+    Overtaken,
+    ReadOnly,
+    Refused,
+    RightLost,
+    SchemaTooNew,
+    SearchUnavailable,
+    Stale,
+    StoreClosed,
+    StoreError,
+    StoreFull,
+    StoreReplaced,
+    TooLarge,
+    TurnOpen,
+)
+from clew.store.conversation import Conversation
+from clew.store.profile import Profile, Stats
+from clew.store.reader import ContextInputs, ConversationReader
+from clew.store.store import Store
+from clew.store.store import open_store as open
+from clew.store.turn import TurnHandle
+from clew.store.verify import Problem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Ambiguous", "Appended", "Attempt", "BatchConflict", "Busy", "CallPlan", "CallResult",
+    "Cancelled", "Change", "ClewError", "Compaction", "ContextInputs", "Conversation",
+    "ConversationInfo", "ConversationReader", "Corrupt", "Cut", "CutOutcome", "CutOvertaken",
+    "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image", "Inline", "InputError",
+    "InvalidCompaction", "InvalidCursor", "Job", "KeyReused", "Limits", "ListFilter", "Mark",
+    "Message", "ModelUsage", "NewConversation", "NotFound", "Overtaken", "Page", "Part", "Parts",
+    "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Ref", "Refused",
+    "Right", "RightLost", "Role", "SchemaTooNew", "SearchPage", "SearchQuery",
+    "SearchUnavailable", "Stale", "Stats", "Store", "StoreClosed", "StoreError", "StoreFull",
+    "StoreReplaced", "Stub", "Text", "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn",
+    "TurnEnded", "TurnHandle", "TurnKnown", "TurnOpen", "TurnQueued", "Unknown", "Usage",
+    "Waiting", "Workspace", "assistant", "open", "route_key", "user",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Building and rendering what is sent to a model: pure functions of what the store gives."""

@@ -1,0 +1,1 @@
+"""Pure, frozen values and rules. Nothing here reads a store, a clock or a file."""

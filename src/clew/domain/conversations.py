@@ -1,0 +1,126 @@
+"""Conversations: the facts of one, the filters of a list, and pages."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeVar
+
+from msgspec import Struct
+
+Kind = Literal["root", "branch", "delegate"]
+TitleOrigin = Literal["user", "llm", "derived"]
+T = TypeVar("T")
+
+
+class Page(Struct, Generic[T], frozen=True):
+    """A page of a listing. `next` is the cursor of the following page, None at the end."""
+
+    items: tuple[T, ...]
+    next: str | None = None
+
+
+class Workspace(Struct, frozen=True, omit_defaults=True):
+    """Where an agent works: folder, repository root and branch."""
+
+    cwd: str | None = None
+    git_root: str | None = None
+    git_branch: str | None = None
+
+
+class ConversationInfo(Struct, frozen=True, kw_only=True):
+    """The row of a conversation, as values. Times in microseconds."""
+
+    id: str
+    profile: str
+    kind: Kind
+    source: str
+    origin: str | None
+    """Id of the conversation this is a branch or delegate of."""
+    base: int
+    head: int
+    view: int
+    generation: int
+    fence: int
+    turn: int | None
+    """Number of the open turn."""
+    title: str | None
+    title_origin: TitleOrigin | None
+    title_locked: bool
+    preview: str | None
+    message_count: int
+    """Messages that are visible, inherited ones included."""
+    waiting: int
+    """Messages in the inbox."""
+    cwd: str | None
+    git_root: str | None
+    git_branch: str | None
+    model: str | None
+    affinity: str
+    """Scope for provider prompt caches; minted anew for every conversation."""
+    attribution: str | None
+    """A delegate's origin's affinity."""
+    pinned: bool
+    archived: bool
+    automation: bool
+    read_only: bool
+    created_at: int
+    active_at: int
+    imported_at: int | None
+    ended_at: int | None
+    end_reason: str | None
+    reopened_at: int | None
+    meta: dict[str, Any] | None
+
+    @property
+    def ended(self) -> bool:
+        return self.ended_at is not None
+
+
+class NewConversation(Struct, frozen=True, kw_only=True):
+    """What a caller may say about a conversation it creates."""
+
+    id: str | None = None
+    """An id from `ids.conversation()`, as the idempotency key of the creation."""
+    source: str = "api"
+    title: str | None = None
+    workspace: Workspace = Workspace()
+    model: str | None = None
+    prompt: str | None = None
+    toolset: tuple[dict[str, Any], ...] | None = None
+    automation: bool = False
+    read_only: bool = False
+    archived: bool = False
+    meta: dict[str, Any] | None = None
+    created_at: int | None = None
+    imported_at: int | None = None
+
+
+class ListFilter(Struct, frozen=True, kw_only=True):
+    """Which conversations a list shows; None means any. Sub-agents are listed under their origin
+    (`children`), never here."""
+
+    source: str | None = None
+    project: str | None = None
+    """A git root; the folder of a conversation that has none."""
+    git_branch: str | None = None
+    model: str | None = None
+    title: str | None = None
+    """Part of the shown title, any case."""
+    since: int | None = None
+    until: int | None = None
+    pinned: bool | None = None
+    archived: bool = False
+    ended: bool | None = None
+    automation: bool | None = None
+
+
+def shown_title(
+    user: str | None, llm: str | None, derived: str | None
+) -> tuple[str | None, TitleOrigin | None]:
+    """A person's title wins over a model's, that over a derived one: by order, not by a rule."""
+    if user is not None:
+        return user, "user"
+    if llm is not None:
+        return llm, "llm"
+    if derived is not None:
+        return derived, "derived"
+    return None, None

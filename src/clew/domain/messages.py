@@ -1,0 +1,227 @@
+"""Messages: what goes into the log (a draft) and what comes out of it (a message)."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from clew.domain.parts import Parts, Text, plain_text
+
+
+class Role(enum.StrEnum):
+    """Who speaks. Stored as the small number beside it (see ROLE_CODES)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+    SYSTEM = "system"
+    DEVELOPER = "developer"
+
+
+ROLE_CODES: dict[Role, int] = {
+    Role.USER: 1,
+    Role.ASSISTANT: 2,
+    Role.TOOL: 3,
+    Role.SYSTEM: 4,
+    Role.DEVELOPER: 5,
+}
+ROLES: dict[int, Role] = {code: role for role, code in ROLE_CODES.items()}
+
+
+class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A message before it is accepted.
+
+    `uid` (32 hexadecimal characters) is minted by the store unless the caller brings one; `key` is
+    the caller's own idempotency key. Writing either a second time returns the first message.
+    `after` is the head the caller saw when it first tried to write this uid: the store looks for
+    the uid only above it.
+    """
+
+    role: Role
+    parts: Parts
+    uid: str | None = None
+    key: str | None = None
+    after: int = 0
+    author: str | None = None
+    api_group: str | None = None
+    replaces: int | None = None
+    tokens: int | None = None
+    meta: dict[str, Any] | None = None
+    created_at: int | None = None
+    """Microseconds; the store's clock when None."""
+
+
+class Message:
+    """A committed message. It never changes; its parts are decoded when first asked for.
+
+    Made by the store from a row (see `ROW`) and a decoder, or from values by `Message.of`.
+    """
+
+    __slots__ = ("_decode", "_parts", "_row")
+
+    ROW = (
+        "seq", "uid", "role", "parts", "created_at", "key", "turn", "author", "api_group",
+        "replaces", "tokens", "meta",
+    )  # fmt: skip
+    """The columns of a row; role as its number, uid as bytes, meta as JSON text."""
+
+    def __init__(self, row: tuple[Any, ...], decode: Callable[[bytes], Parts]) -> None:
+        self._row = row
+        self._decode = decode
+        self._parts: Parts | None = None
+
+    @classmethod
+    def of(
+        cls, *, seq: int, uid: str, role: Role, parts: Parts, created_at: int,
+        key: str | None = None, turn: int | None = None, author: str | None = None,
+        api_group: str | None = None, replaces: int | None = None, tokens: int | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> Message:  # fmt: skip
+        """A message from values."""
+        text = None if meta is None else json.dumps(meta)
+        code = ROLE_CODES[role]
+        message = cls(
+            (seq, bytes.fromhex(uid), code, b"", created_at, key, turn, author, api_group,
+             replaces, tokens, text),
+            _no_decoder,
+        )  # fmt: skip
+        message._parts = parts
+        return message
+
+    @property
+    def seq(self) -> int:
+        """Position in the conversation, from 1."""
+        return self._row[0]
+
+    @property
+    def uid(self) -> str:
+        """32 hexadecimal characters, minted where the message was born."""
+        return self._row[1].hex()
+
+    @property
+    def role(self) -> Role:
+        return ROLES[self._row[2]]
+
+    @property
+    def parts(self) -> Parts:
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = self._decode(self._row[3])
+        return parts
+
+    @property
+    def created_at(self) -> int:
+        """Microseconds since 1970-01-01 UTC."""
+        return self._row[4]
+
+    @property
+    def key(self) -> str | None:
+        return self._row[5]
+
+    @property
+    def turn(self) -> int | None:
+        return self._row[6]
+
+    @property
+    def author(self) -> str | None:
+        return self._row[7]
+
+    @property
+    def api_group(self) -> str | None:
+        return self._row[8]
+
+    @property
+    def replaces(self) -> int | None:
+        return self._row[9]
+
+    @property
+    def tokens(self) -> int | None:
+        return self._row[10]
+
+    @property
+    def meta(self) -> dict[str, Any] | None:
+        return None if self._row[11] is None else json.loads(self._row[11])
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by line ends."""
+        return plain_text(self.parts)
+
+    def draft(self) -> Draft:
+        """The same message as a draft; appending it where it came from returns this message."""
+        return Draft(
+            role=self.role, parts=self.parts, uid=self.uid, key=self.key, after=self.seq - 1,
+            author=self.author, api_group=self.api_group, tokens=self.tokens, meta=self.meta,
+            created_at=self.created_at,
+        )  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields as JSON-encodable values; fields that are None are left out."""
+        fields = {name: getattr(self, name) for name in self.ROW}
+        fields["role"] = str(self.role)
+        fields["parts"] = msgspec.to_builtins(self.parts)
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.seq, self._row[1]))
+
+    def __repr__(self) -> str:
+        return f"Message(seq={self.seq}, role={self.role.value!r}, text={self.text[:60]!r})"
+
+
+def _no_decoder(_: bytes) -> Parts:
+    return ()
+
+
+def user(text: str, **fields: Any) -> Draft:
+    """A user message of one text part."""
+    return Draft(role=Role.USER, parts=(Text(text),), **fields)
+
+
+def assistant(text: str, **fields: Any) -> Draft:
+    """An assistant message of one text part."""
+    return Draft(role=Role.ASSISTANT, parts=(Text(text),), **fields)
+
+
+class Appended(Struct, frozen=True):
+    """Outcome of an append.
+
+    `seqs`: the log positions, in the order of the drafts; empty when `queued`.
+    `queued`: a turn is open, so the messages wait in the inbox (`numbers` there).
+    `head`: the conversation's head afterwards.
+    `new`: how many of them this call wrote; 0 means all were there already.
+    """
+
+    seqs: tuple[int, ...]
+    head: int
+    new: int
+    uids: tuple[str, ...] = ()
+    numbers: tuple[int, ...] = ()
+
+    @property
+    def queued(self) -> bool:
+        return bool(self.numbers)
+
+
+class Waiting(Struct, frozen=True, kw_only=True):
+    """A message in the inbox: accepted and durable, not yet in the log."""
+
+    number: int
+    uid: str
+    role: Role
+    parts: Parts
+    received_at: int
+    key: str | None = None
+    author: str | None = None
+    meta: dict[str, Any] | None = None
+    state: str = "waiting"
+    seq: int | None = None
+

@@ -1,0 +1,123 @@
+"""Parts: the typed pieces of a message's content.
+
+A part is a frozen value with a `type` tag in JSON. Bytes of images and files never stand inside a
+stored part: a draft carries `data`, the store moves it to a blob and keeps `hash` and `size`.
+A piece that no type here describes is kept verbatim in `Unknown`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from msgspec import Struct
+
+
+class Text(Struct, tag="text", frozen=True, omit_defaults=True):
+    """Plain text."""
+
+    text: str
+
+
+class Reasoning(Struct, tag="reasoning", frozen=True, omit_defaults=True):
+    """A model's thinking. `signature` and `data` are only valid for the `model` that made them."""
+
+    text: str = ""
+    model: str | None = None
+    signature: str | None = None
+    data: str | None = None
+    """Opaque (redacted or encrypted) content, as the provider sent it."""
+    id: str | None = None
+
+
+class ToolCall(Struct, tag="tool_call", frozen=True, omit_defaults=True):
+    """A call the model asks for. `arguments` is the model's own text, JSON or not, unchanged."""
+
+    id: str
+    name: str
+    arguments: str = ""
+
+
+class Image(Struct, tag="image", frozen=True, omit_defaults=True):
+    """An image: by `url`, or by bytes (`data` in a draft, `hash` of a blob once stored)."""
+
+    media_type: str = "image/png"
+    data: bytes | None = None
+    hash: str | None = None
+    """SHA-256 of the bytes, hexadecimal; set by the store."""
+    size: int | None = None
+    """Bytes; set by the store."""
+    url: str | None = None
+    detail: str | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+class File(Struct, tag="file", frozen=True, omit_defaults=True):
+    """A file: by `url`, by a provider's `file_id`, or by bytes as in `Image`."""
+
+    media_type: str = "application/octet-stream"
+    name: str | None = None
+    data: bytes | None = None
+    hash: str | None = None
+    size: int | None = None
+    url: str | None = None
+    file_id: str | None = None
+
+
+class Unknown(Struct, tag="unknown", frozen=True):
+    """A piece of content of a kind clew does not know, kept verbatim."""
+
+    value: Any
+
+
+class ToolResult(Struct, tag="tool_result", frozen=True, omit_defaults=True):
+    """What a tool answered to the call `call_id`: text, or parts when it holds images or files."""
+
+    call_id: str
+    content: str | tuple[Text | Image | File | Unknown, ...] = ""
+    name: str | None = None
+    is_error: bool = False
+
+
+Part = Text | Reasoning | ToolCall | ToolResult | Image | File | Unknown
+Parts = tuple[Part, ...]
+
+
+def plain_text(parts: Parts) -> str:
+    """What a person reads in these parts: the text of the text parts, joined by line ends."""
+    return "\n".join(part.text for part in parts if isinstance(part, Text))
+
+
+def result_text(result: ToolResult) -> str:
+    """The text of a tool result."""
+    if isinstance(result.content, str):
+        return result.content
+    return plain_text(result.content)
+
+
+def call_ids(parts: Parts) -> tuple[str, ...]:
+    """Ids of the tool calls in these parts."""
+    return tuple(part.id for part in parts if isinstance(part, ToolCall))
+
+
+def answered_ids(parts: Parts) -> tuple[str, ...]:
+    """Ids of the calls that these parts answer."""
+    return tuple(part.call_id for part in parts if isinstance(part, ToolResult))
+
+
+def searchable(parts: Parts) -> Iterator[str]:
+    """All text a search should find: text, reasoning, call names and arguments, tool outputs."""
+    for part in parts:
+        match part:
+            case Text(text=text) | Reasoning(text=text):
+                yield text
+            case ToolCall():
+                yield part.name
+                yield part.arguments
+            case ToolResult():
+                yield result_text(part)
+            case File(name=str(name)):
+                yield name
+            case _:
+                pass

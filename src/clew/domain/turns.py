@@ -1,0 +1,150 @@
+"""Turns, model calls and the right to run a conversation."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from clew.domain.messages import Appended
+
+TurnState = Literal["running", "waiting", "done", "interrupted", "failed"]
+OPEN_STATES: tuple[TurnState, ...] = ("running", "waiting")
+
+
+class Right(Struct, frozen=True):
+    """The right to run a conversation: every write made under it carries `fence`."""
+
+    conversation: str
+    fence: int
+    holder: str
+    held_at: int
+    ttl: int
+    """Microseconds after `held_at` from which others may take over."""
+
+
+class Turn(Struct, frozen=True, kw_only=True):
+    """Everything from one inbound message to its finished reply."""
+
+    number: int
+    uid: str
+    state: TurnState
+    key: str | None
+    first_seq: int
+    started_at: int
+    ended_at: int | None = None
+    error: str | None = None
+
+
+class Usage(Struct, frozen=True, omit_defaults=True):
+    """Tokens of one model call as its provider reported them."""
+
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    reasoning: int = 0
+
+
+class Delivery(Struct, frozen=True):
+    """A reply to send: where (a route key) and what (JSON). Written with the turn's end."""
+
+    route: str
+    payload: Any
+
+
+class Delivered(Struct, frozen=True, kw_only=True):
+    """The row of a delivery."""
+
+    number: int
+    route: str
+    payload: Any
+    state: Literal["pending", "sent", "failed"]
+    attempts: int
+
+
+class CallPlan(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """A model call about to be made; stored before it, so that a crash leaves a row."""
+
+    model: str
+    purpose: Literal["turn", "summary", "title", "review"] = "turn"
+    settings: dict[str, Any] | None = None
+
+
+class CallResult(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """How a model call ended."""
+
+    state: Literal["done", "failed"] = "done"
+    usage: Usage = Usage()
+    cost: float | None = None
+    """US dollars."""
+    latency: int | None = None
+    """Microseconds."""
+    prefix_hash: str | None = None
+    error: str | None = None
+
+
+class ModelCall(Struct, frozen=True, kw_only=True):
+    """The row of a model call."""
+
+    number: int
+    turn: int | None
+    purpose: str
+    model: str
+    state: Literal["planned", "done", "failed"]
+    generation: int
+    up_to_seq: int
+    usage: Usage
+    cost: float | None
+    latency: int | None
+    started_at: int
+    partial: str | None = None
+    error: str | None = None
+
+
+class ModelUsage(Struct, frozen=True):
+    """Usage added up for one model."""
+
+    model: str
+    calls: int
+    usage: Usage
+    cost: float
+
+
+class TurnBegun(Struct, frozen=True, kw_only=True):
+    """A turn was opened; `appended` are the messages it starts with, `call` the planned call."""
+
+    turn: Turn
+    right: Right
+    appended: Appended
+    call: int | None = None
+
+
+class TurnQueued(Struct, frozen=True, kw_only=True):
+    """Another holder's turn is open; the messages wait in the inbox for it."""
+
+    appended: Appended
+    turn: int
+
+
+class TurnKnown(Struct, frozen=True, kw_only=True):
+    """The messages were in the log already; `turn` is the one that took them, if any."""
+
+    turn: Turn | None
+    appended: Appended
+
+
+class TurnEnded(Struct, frozen=True, kw_only=True):
+    """A turn was closed; `waiting` messages in the inbox want the next one."""
+
+    number: int
+    state: TurnState
+    waiting: int
+    head: int
+
+
+class Recorded(Struct, frozen=True, kw_only=True):
+    """One step of a turn was stored. `taken`: inbox numbers that entered the log with it."""
+
+    appended: Appended
+    taken: tuple[int, ...]
+    call: int | None

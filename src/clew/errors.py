@@ -1,0 +1,232 @@
+"""Every error that clew raises, as one tree.
+
+    ClewError
+    ├── InputError            the caller's value cannot be accepted; nothing was written
+    │   ├── TooLarge          a size limit (attributes: what, size, limit)
+    │   └── InvalidCursor     a page cursor that this query did not produce
+    ├── NotFound              no such conversation, message, cut, ... in this profile
+    │   └── Ambiguous         a prefix that names several (attribute: candidates)
+    ├── Refused               the state does not allow it; nothing was written
+    │   ├── KeyReused         the same key or uid with other content
+    │   ├── BatchConflict     a batch of which only some keys are there (attribute: found)
+    │   ├── Stale             the caller's head or view is not the current one
+    │   ├── Ended             the conversation has ended (attribute: reason, boundary)
+    │   ├── ReadOnly          the conversation or handle takes no writes
+    │   ├── TurnOpen          a turn is running and somebody holds its right
+    │   ├── RightLost         another holder has taken the right to run
+    │   ├── Cancelled         the attempt was cancelled, failed or committed by nobody
+    │   ├── Overtaken         the view moved while the summary was written
+    │   ├── CutOvertaken      messages follow the cut; open its line as a branch
+    │   └── InvalidCompaction a body that breaks a rule of compactions
+    └── StoreError            the store cannot serve
+        ├── Busy              a bounded wait for the write turn ran out (retryable)
+        ├── StoreFull         no space left for the write; nothing was written
+        ├── Corrupt           the file is damaged
+        ├── SchemaTooNew      written by a newer clew
+        ├── StoreReplaced     the file at the path is no longer the one opened
+        ├── StoreClosed       used after close, or inherited over a fork
+        └── SearchUnavailable the search file cannot be used; the log is unharmed
+
+`retryable` says whether repeating the same call, with the same keys, can succeed. Messages name
+what is wrong, where, and what to do; the facts are attributes too, so that no caller parses text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class ClewError(Exception):
+    """Base of all errors of clew."""
+
+    retryable: ClassVar[bool] = False
+
+
+class InputError(ClewError, ValueError):
+    """The caller's value cannot be accepted; nothing was written."""
+
+
+class TooLarge(InputError):
+    """A value is over a configured limit."""
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        self.what, self.size, self.limit = what, size, limit
+        super().__init__(
+            f"{what} is {size:,} bytes, the limit is {limit:,}. "
+            f"Raise the limit in clew.Limits, or pass less."
+        )
+
+
+class InvalidCursor(InputError):
+    """The cursor was not produced by this query."""
+
+    def __init__(self, cursor: str) -> None:
+        self.cursor = cursor
+        super().__init__(f"cursor {cursor!r} is not one this query gave; start without a cursor")
+
+
+class NotFound(ClewError, LookupError):
+    """Nothing by that name in this profile."""
+
+    def __init__(self, what: str, name: str) -> None:
+        self.what, self.name = what, name
+        super().__init__(f"no {what} {name!r} in this profile")
+
+
+class Ambiguous(NotFound):
+    """A prefix or alias that names several conversations; nothing was done."""
+
+    def __init__(self, name: str, candidates: Sequence[str], more: bool = False) -> None:
+        self.candidates, self.more = tuple(candidates), more
+        super().__init__("single conversation", name)
+        listed = ", ".join(self.candidates) + (", …" if more else "")
+        self.args = (f"{name!r} names several conversations: {listed}. Give more characters.",)
+
+
+class Refused(ClewError):
+    """The state of the conversation does not allow this; nothing was written."""
+
+
+class KeyReused(Refused):
+    """A key or uid that already names a message with other content."""
+
+    def __init__(self, key: str, seq: int | None) -> None:
+        self.key, self.seq = key, seq
+        where = "waiting in the inbox" if seq is None else f"at seq {seq}"
+        super().__init__(
+            f"key {key!r} already names another message ({where}). "
+            f"A key belongs to one content: use a new key for a new message."
+        )
+
+
+class BatchConflict(Refused):
+    """Some messages of a batch are there, but not as a prefix of it."""
+
+    def __init__(self, found: Sequence[int]) -> None:
+        self.found = tuple(found)
+        super().__init__(
+            f"part of this batch is already stored (seqs {list(self.found)}), and not as its "
+            f"beginning. Read the log and send only what is missing."
+        )
+
+
+class Stale(Refused):
+    """The caller's picture of the conversation is old."""
+
+    def __init__(self, what: str, expected: int, actual: int) -> None:
+        self.what, self.expected, self.actual = what, expected, actual
+        super().__init__(
+            f"expected {what} {expected}, but it is {actual}: the conversation changed. "
+            f"Read it again and repeat with the new {what}."
+        )
+
+
+class Ended(Refused):
+    """The conversation has ended and takes no messages."""
+
+    def __init__(self, conversation: str, reason: str, boundary: bool) -> None:
+        self.conversation, self.reason, self.boundary = conversation, reason, boundary
+        super().__init__(
+            f"conversation {conversation} ended ({reason}). Route the message again, "
+            f"or let a person reopen it."
+        )
+
+
+class ReadOnly(Refused):
+    """The conversation takes no writes."""
+
+    def __init__(self, conversation: str) -> None:
+        self.conversation = conversation
+        super().__init__(f"conversation {conversation} is read-only; branch it to go on")
+
+
+class TurnOpen(Refused):
+    """A turn is open and its right is held by somebody else."""
+
+    def __init__(self, conversation: str, turn: int, holder: str | None) -> None:
+        self.conversation, self.turn, self.holder = conversation, turn, holder
+        held = f"held by {holder}" if holder else "waiting for a person"
+        super().__init__(f"turn {turn} of {conversation} is open ({held})")
+
+
+class RightLost(Refused):
+    """The right to run this conversation was taken by another holder."""
+
+    def __init__(self, conversation: str, fence: int) -> None:
+        self.conversation, self.fence = conversation, fence
+        super().__init__(
+            f"fence {fence} of {conversation} is no longer the current one: another holder "
+            f"took over, or a cut ended the turn. Stop this turn; do not retry it."
+        )
+
+
+class Cancelled(Refused):
+    """The attempt is not open any more; nothing was written."""
+
+    def __init__(self, attempt: int, state: str) -> None:
+        self.attempt, self.state = attempt, state
+        super().__init__(f"attempt {attempt} is {state}; its result was not written")
+
+
+class Overtaken(Refused):
+    """What the summary stands for changed while it was written; no strike, no cooldown."""
+
+    def __init__(self, attempt: int) -> None:
+        self.attempt = attempt
+        super().__init__(f"attempt {attempt} was overtaken by a cut or another compaction")
+
+
+class CutOvertaken(Refused):
+    """A cut that can no longer be undone in place."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(
+            f"messages follow cut {number}, or it is not the newest; "
+            f"open its old line with branch(at_cut={number})"
+        )
+
+
+class InvalidCompaction(Refused):
+    """A compaction that breaks a rule; the message says which."""
+
+
+class StoreError(ClewError):
+    """The store itself cannot serve."""
+
+
+class Busy(StoreError):
+    """A bounded wait ran out. The same call with the same keys may be repeated."""
+
+    retryable = True
+
+
+class StoreFull(StoreError):
+    """No space for this write; nothing of it was stored."""
+
+
+class Corrupt(StoreError):
+    """The file is damaged. `clew doctor` says what and what to do."""
+
+
+class SchemaTooNew(StoreError):
+    """The file was written by a newer clew than this one may write with."""
+
+
+class StoreReplaced(StoreError):
+    """The file at this path is no longer the file that was opened."""
+
+
+class StoreClosed(StoreError):
+    """The store was closed, or belongs to the parent of this forked process."""
+
+
+class SearchUnavailable(StoreError):
+    """The search file cannot be used. The log is unharmed; `clew doctor` tells the remedy."""
+
+
+def invariant(condition: bool, number: str, detail: str = "") -> None:
+    """Stop when a rule of docs/invariants.md does not hold (also under python -O)."""
+    if not condition:
+        raise AssertionError(f"{number} broken{': ' + detail if detail else ''}; please report this")

@@ -1,0 +1,69 @@
+"""The unit of a plain append, without a turn of the caller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clew.domain.messages import Appended, Draft
+from clew.store import conversations, inbox, log, turns
+from clew.store.backend import Transaction
+from clew.store.conversations import Locked
+from clew.store.drafts import prepare
+from clew.store.kit import Kit
+from clew.store.unit import Once
+
+
+class Append(Once[Appended]):
+    """Append a batch, all or nothing; again with the same keys gives the first outcome.
+
+    Encoding and compression happen here, in the constructor, before any lock. The order inside the
+    transaction is the rule of every unit: lock the row, look for the keys, insert, move head. So
+    two writers of one key meet at the row's lock, and the second finds the first's message.
+    """
+
+    def __init__(
+        self, kit: Kit, no: int, name: str, drafts: Sequence[Draft], head: int | None = None
+    ) -> None:
+        self._kit, self._no, self._name, self._expect = kit, no, name, head
+        self._prepared = prepare(kit, drafts)
+        self._seen: int | None = None
+
+    def run(self, tx: Transaction) -> Appended:
+        return self.onto(tx, conversations.lock(tx, self._no, self._name))
+
+    def is_stored(self, tx: Transaction) -> bool:
+        row = conversations.lock(tx, self._no, self._name)
+        return all(log.find(tx, self._kit, row, self._prepared, self._seen))
+
+    def before(self, tx: Transaction, row: Locked) -> Appended | None:
+        """The first outcome, when the whole batch is there already."""
+        found = log.find(tx, self._kit, row, self._prepared, self._seen)
+        if not all(found):
+            return None
+        uids = log.uids(self._prepared, found)
+        return Appended(log.seqs(found), row.head, 0, uids, log.numbers(found))
+
+    def onto(self, tx: Transaction, row: Locked) -> Appended:
+        """The append itself, for units that hold the lock already."""
+        kit, prepared, seen = self._kit, self._prepared, self._seen
+        self._seen = row.head if seen is None else seen
+        now = kit.clock.now()
+        if row.turn is not None:
+            if turns.is_busy(tx, row, now):
+                return inbox.put(tx, kit, row, prepared, log.find(tx, kit, row, prepared, seen))
+            row = turns.interrupt(tx, row, now, "its holder was gone")
+        if row.waiting and row.ended_at is None and not row.read_only:
+            row, _ = inbox.take(tx, kit, row)
+        found = log.find(tx, kit, row, prepared, seen)
+        fresh = log.missing(prepared, found)
+        if fresh:
+            conversations.check_expected(row, self._expect, None)
+            conversations.open_for_append(tx, row, now)
+            row = log.insert(tx, row, prepared[-fresh:])
+        return Appended(
+            seqs=(*log.seqs(found), *range(row.head - fresh + 1, row.head + 1)),
+            head=row.head,
+            new=fresh,
+            uids=log.uids(prepared, found),
+            numbers=log.numbers(found),
+        )

@@ -1,0 +1,73 @@
+"""The waist between the store's modules and a database engine.
+
+A module above it sees a `Transaction`: named statements with named parameters, rows as tuples. A
+*unit of work* is a function of a transaction; the backend decides which transaction it runs in,
+with which other units, and how often: a unit may be run again from the start when its transaction
+was rolled back or its commit is in doubt, so it must have no effect but through the transaction
+and must look for its keys before it inserts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+Value = str | bytes | int | float | None
+Row = tuple[Any, ...]
+T = TypeVar("T")
+
+
+class Transaction(Protocol):
+    """Named statements inside one transaction. `name` is a statement of sql/*.sql."""
+
+    def rows(self, name: str, /, **params: Value) -> list[Row]:
+        """All rows, in the statement's order."""
+        ...
+
+    def row(self, name: str, /, **params: Value) -> Row | None:
+        """The first row, or None."""
+        ...
+
+    def run(self, name: str, /, **params: Value) -> None:
+        """Run a statement whose rows nobody wants."""
+        ...
+
+    def changed(self, name: str, /, **params: Value) -> int:
+        """Run a statement; the number of rows it changed."""
+        ...
+
+    def batch(self, name: str, params: Iterable[Mapping[str, Value]]) -> None:
+        """Run a statement once for each set of parameters."""
+        ...
+
+
+Unit = Callable[[Transaction], T]
+"""A unit of work: run inside one write transaction, maybe more than once, committed once."""
+
+
+class Backend(Protocol):
+    """A database engine under the store."""
+
+    def write(self, unit: Unit[T]) -> T:
+        """Run a unit and return its result once it is durable, or raise its error."""
+        ...
+
+    async def write_async(self, unit: Unit[T]) -> T:
+        """As `write`; a cancelled caller still gets the real outcome if the unit had begun."""
+        ...
+
+    def read(self, reader: Unit[T]) -> T:
+        """Run a reader on one snapshot that includes every commit acknowledged before."""
+        ...
+
+    async def read_async(self, reader: Unit[T]) -> T:
+        """As `read`, off the event loop."""
+        ...
+
+    def change_token(self) -> int:
+        """A number that differs whenever anybody has committed since it was last asked."""
+        ...
+
+    def close(self) -> None:
+        """Release files and connections; later calls raise StoreClosed."""
+        ...

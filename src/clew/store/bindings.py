@@ -1,0 +1,198 @@
+"""Bindings and inbound: how a stable outside key finds its conversation, exactly once.
+
+The primary key of a binding decides a race of two first messages: the loser's insert does nothing
+and it reads the winner. Only a reset replaces one. Everything a channel delivers is an inbound
+row in the transaction that acts on it, so a redelivery gets the first result whatever the binding
+says by then. Invariants: I-05, I-15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clew.domain.conversations import NewConversation
+from clew.domain.messages import Appended, Draft
+from clew.errors import Ended, NotFound
+from clew.store import conversations, inbox, turns
+from clew.store.append import Append
+from clew.store.backend import Transaction
+from clew.store.conversations import Locked
+from clew.store.kit import Kit
+from clew.store.unit import Once
+
+
+class Bound(Struct, frozen=True):
+    """The conversation of a binding. `created`: this call minted it."""
+
+    conversation: str
+    created: bool
+
+
+class Received(Struct, frozen=True):
+    """What became of a delivery. `again`: it had been received before, this is the first result."""
+
+    conversation: str
+    appended: Appended | None
+    again: bool
+    result: str | None = None
+
+
+class ResetOutcome(Struct, frozen=True):
+    """The new conversation, the one it follows, and how many waiting messages it carried over."""
+
+    conversation: str
+    previous: str | None
+    carried: int
+
+
+class Place(Struct, frozen=True):
+    """A binding's key: always inside a profile."""
+
+    profile: str
+    source: str
+    key: str
+
+
+def place_of(kit: Kit, profile: str, source: str, key: str) -> Place:
+    return Place(profile, kit.key("source", source), kit.key("binding key", key))
+
+
+def find(tx: Transaction, place: Place) -> str | None:
+    """The bound conversation's id."""
+    row = tx.row("binding_get", profile=place.profile, source=place.source, key=place.key)
+    return None if row is None else row[0]
+
+
+class Bind(Once[Bound]):
+    """Find the conversation of a key, or mint and bind one.
+
+    A binding whose conversation ended at a boundary is reset in the same transaction.
+    """
+
+    def __init__(self, kit: Kit, place: Place, new: NewConversation) -> None:
+        self._kit, self._place, self._new = kit, place, new
+        self._id = new.id or kit.ids.conversation()
+
+    def run(self, tx: Transaction) -> Bound:
+        return self.onto(tx)
+
+    def onto(self, tx: Transaction) -> Bound:
+        """For units that route as part of something else."""
+        place, now = self._place, self._kit.clock.now()
+        # Lock order: the binding first, then its conversation.
+        tx.run(
+            "binding_insert", profile=place.profile, source=place.source, key=place.key,
+            conversation=self._id, at=now,
+        )  # fmt: skip
+        bound = find(tx, place)
+        if bound is None:  # the id is bound to another key of this source: its creation was retried
+            raise NotFound("binding", place.key)
+        if bound == self._id:
+            new = replace(self._new, source=place.source)
+            conversations.create(tx, self._kit, place.profile, new, id=self._id)
+            return Bound(self._id, True)
+        row = conversations.lock_by_id(tx, place.profile, bound)
+        if row.ended_at is not None and row.boundary:
+            return Bound(reset_onto(tx, self._kit, place, self._new, self._id, None), True)
+        return Bound(bound, False)
+
+
+def reset_onto(
+    tx: Transaction, kit: Kit, place: Place, new: NewConversation, id: str, reason: str | None
+) -> str:
+    """Re-bind to a new conversation: turn interrupted, inbox carried over, old one ended."""
+    now = kit.clock.now()
+    old = find(tx, place)
+    row: Locked | None = None
+    if old is not None:
+        row = conversations.lock_by_id(tx, place.profile, old)
+        row = turns.interrupt(tx, row, now, "reset")
+        if reason is not None:
+            conversations.end(tx, row, reason, now)
+    no = conversations.create(
+        tx, kit, place.profile, replace(new, source=place.source, id=None), id=id
+    )
+    if row is None:
+        tx.run(
+            "binding_insert", profile=place.profile, source=place.source, key=place.key,
+            conversation=id, at=now,
+        )  # fmt: skip
+    else:
+        inbox.carry(tx, row, conversations.lock(tx, no))
+        tx.run(
+            "binding_replace", profile=place.profile, source=place.source, key=place.key,
+            conversation=id, old=row.id, at=now,
+        )  # fmt: skip
+    return id
+
+
+class Reset(Once[ResetOutcome]):
+    """A person or policy begins anew under the same key; the old conversation stays as history."""
+
+    def __init__(self, kit: Kit, place: Place, new: NewConversation, reason: str) -> None:
+        self._kit, self._place, self._new, self._reason = kit, place, new, reason
+        self._id = new.id or kit.ids.conversation()
+
+    def is_stored(self, tx: Transaction) -> bool:
+        return tx.row("conversation_no", id=self._id) is not None
+
+    def run(self, tx: Transaction) -> ResetOutcome:
+        old = find(tx, self._place)
+        if old == self._id:
+            return ResetOutcome(self._id, None, 0)
+        waiting = 0
+        if old is not None:
+            waiting = conversations.lock_by_id(tx, self._place.profile, old).waiting
+        id = reset_onto(tx, self._kit, self._place, self._new, self._id, self._reason)
+        return ResetOutcome(id, old, waiting)
+
+
+class Receive(Once[Received]):
+    """What a channel delivers: dedupe, route, append, in one transaction."""
+
+    def __init__(
+        self, kit: Kit, place: Place, account: str, key: str, drafts: Sequence[Draft],
+        new: NewConversation, result: str | None,
+    ) -> None:  # fmt: skip
+        self._kit, self._place = kit, place
+        self._account, self._key = kit.key("account", account), kit.key("inbound key", key)
+        self._bind, self._result = Bind(kit, place, new), kit.json("result", result)
+        self._append = Append(kit, 0, "", drafts) if drafts else None
+
+    def run(self, tx: Transaction) -> Received:
+        place = self._place
+        address = {
+            "profile": place.profile, "source": place.source, "account": self._account,
+            "key": self._key,
+        }  # fmt: skip
+        before = tx.row("inbound_get", **address)
+        if before is not None:
+            first = msgspec.json.decode(before[1], type=Received)
+            return replace(first, again=True)
+        conversation = self._bind.onto(tx).conversation
+        appended = None
+        if self._append is not None:
+            row = conversations.lock_by_id(tx, place.profile, conversation)
+            if row.ended_at is not None and row.boundary:
+                raise Ended(row.id, str(row.end_reason), True)
+            appended = self._append.onto(tx, row)
+        received = Received(conversation, appended, False, self._result)
+        tx.run(
+            "inbound_insert", **address, conversation=conversation,
+            result=msgspec.json.encode(received).decode(), at=self._kit.clock.now(),
+        )  # fmt: skip
+        return received
+
+
+def expire_inbound(tx: Transaction, before: int) -> int:
+    """Forget deliveries older than any channel redelivers."""
+    return tx.changed("inbound_expire", before=before)
+
+
+def unbind(tx: Transaction, profile: str, conversation: str) -> None:
+    """A deleted conversation's keys find a new one next time."""
+    tx.run("binding_delete", profile=profile, conversation=conversation)

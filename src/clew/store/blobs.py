@@ -1,0 +1,49 @@
+"""Bytes of images and files, once per conversation, by SHA-256. They go with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from clew.domain.parts import File, Image, Parts, ToolResult
+from clew.errors import InputError, NotFound
+from clew.store.backend import Transaction
+
+
+def insert(tx: Transaction, no: int, blobs: Mapping[bytes, bytes]) -> None:
+    """Store bytes; what is there already stays."""
+    for digest, data in blobs.items():
+        tx.run("blob_insert", no=no, hash=digest, bytes=data)
+
+
+def get(tx: Transaction, numbers: Sequence[int], digest: str) -> bytes:
+    """The bytes of a hash in a conversation or in those it inherits from; NotFound."""
+    try:
+        wanted = bytes.fromhex(digest)
+    except ValueError:
+        raise InputError(f"blob hash {digest!r} is not hexadecimal") from None
+    for no in numbers:
+        row = tx.row("blob_get", no=no, hash=wanted)
+        if row is not None:
+            return row[0]
+    raise NotFound("blob", digest)
+
+
+def hashes(parts: Parts) -> set[bytes]:
+    """The blobs that these parts refer to."""
+    found: set[bytes] = set()
+    for part in parts:
+        pieces = part.content if isinstance(part, ToolResult) else (part,)
+        for piece in () if isinstance(pieces, str) else pieces:
+            if isinstance(piece, Image | File) and piece.hash is not None:
+                found.add(bytes.fromhex(piece.hash))
+    return found
+
+
+def copy(tx: Transaction, branch: int, no: int, digests: set[bytes]) -> None:
+    """Give a branch its own copy of blobs it refers to."""
+    for digest in sorted(digests):
+        tx.run("blob_copy", branch=branch, no=no, hash=digest)
+
+
+def delete(tx: Transaction, no: int) -> None:
+    tx.run("blob_delete", no=no)

@@ -1,0 +1,73 @@
+"""Model calls: planned before they are made, finished after; usage lives here only."""
+
+from __future__ import annotations
+
+from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Usage
+from clew.errors import NotFound
+from clew.store.backend import Row, Transaction
+from clew.store.codec import json_value
+from clew.store.conversations import Locked
+from clew.store.kit import Kit
+
+
+def plan(
+    tx: Transaction, kit: Kit, row: Locked, plan: CallPlan, now: int, turn: int | None = None,
+    attempt: int | None = None,
+) -> int:  # fmt: skip
+    """Insert a planned call; gives its number. A crash leaves the row."""
+    last = tx.row("model_call_last", no=row.no)
+    number = (last[0] if last else 0) + 1
+    tx.run(
+        "model_call_insert", no=row.no, number=number, turn=turn, purpose=plan.purpose,
+        after_attempt=attempt, model=kit.key("model", plan.model),
+        settings=kit.json("settings", plan.settings), at=now,
+    )  # fmt: skip
+    return number
+
+
+def delete(tx: Transaction, no: int) -> None:
+    tx.run("model_call_delete", no=no)
+
+
+def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResult) -> None:
+    """Store the result of a planned call; a second result changes nothing."""
+    usage = result.usage
+    changed = tx.changed(
+        "model_call_finish", no=row.no, number=number, state=result.state, input=usage.input,
+        output=usage.output, cached=usage.cached, reasoning=usage.reasoning, cost=result.cost,
+        latency=result.latency, prefix_hash=result.prefix_hash,
+        error=kit.label("call error", result.error),
+    )  # fmt: skip
+    if not changed and tx.row("model_call_get", no=row.no, number=number) is None:
+        raise NotFound("model call", str(number))
+
+
+def interrupt(tx: Transaction, no: int, turn: int) -> None:
+    """Calls that were planned when their turn ended have failed."""
+    tx.run("model_call_interrupt", no=no, turn=turn)
+
+
+def save_partial(tx: Transaction, kit: Kit, no: int, number: int, text: str) -> None:
+    """Keep what was streamed so far beside the planned call."""
+    tx.run("model_call_partial", no=no, number=number, partial=kit.json("partial", text))
+
+
+def all_of(tx: Transaction, no: int) -> tuple[ModelCall, ...]:
+    return tuple(_call(row) for row in tx.rows("model_call_all", no=no))
+
+
+def _call(row: Row) -> ModelCall:
+    return ModelCall(
+        number=row[0], turn=row[1], purpose=row[2], model=row[3], state=row[4],
+        generation=row[5], up_to_seq=row[6], usage=Usage(row[7], row[8], row[9], row[10]),
+        cost=row[11], latency=row[12], started_at=row[13], partial=json_value(row[14]),
+        error=row[15],
+    )  # fmt: skip
+
+
+def usage(tx: Transaction, profile: str, no: int | None, since: int) -> tuple[ModelUsage, ...]:
+    """Usage by model of a profile or of one conversation, of calls that ended, from `since` on."""
+    rows = tx.rows("model_call_usage", profile=profile, no=no, since=since)
+    return tuple(
+        ModelUsage(row[0], row[1], Usage(row[2], row[3], row[4], row[5]), row[6]) for row in rows
+    )

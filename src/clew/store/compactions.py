@@ -1,0 +1,234 @@
+"""Compactions at the level of records; the engine that writes summaries is above the store.
+
+A compaction is a record that says what stands for 1..covers_to. Which one is in effect follows
+from the records and the cuts in force; nothing is ever retired or brought back.
+Invariants: I-08 (what a compaction may cover), I-09 (one commit of an attempt), I-10 (generations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from clew.domain.compactions import BodyItem, Compaction, Inline, Proposal, Ref, Stub
+from clew.domain.cuts import Cut, hidden, in_force_at
+from clew.domain.messages import Message
+from clew.domain.parts import answered_ids, call_ids
+from clew.errors import Cancelled, InvalidCompaction, NotFound
+from clew.store import aliases, attempts, conversations, cuts, log, turns
+from clew.store.backend import Row, Transaction
+from clew.store.changes import note
+from clew.store.codec import json_value
+from clew.store.conversations import Locked
+from clew.store.kit import Kit
+from clew.store.unit import Once
+
+_BODY = tuple[BodyItem, ...]
+
+
+def compaction_of(kit: Kit, row: Row) -> Compaction:
+    return Compaction(
+        generation=row[0], attempt=row[1], covers_to=row[2],
+        body=kit.codec.value(row[3], _BODY), cuts=tuple(json_value(row[4])), kind=row[5],
+        tokens_before=row[6], tokens_after=row[7], created_at=row[8], undone_at=row[9],
+        receipt=json_value(row[10]),
+    )  # fmt: skip
+
+
+def all_of(tx: Transaction, kit: Kit, no: int) -> tuple[Compaction, ...]:
+    """Newest generation first."""
+    return tuple(compaction_of(kit, row) for row in tx.rows("compaction_all", no=no))
+
+
+def effective(
+    tx: Transaction, kit: Kit, no: int, cut_list: Sequence[Cut], last: int = 1 << 62
+) -> Compaction | None:
+    """The compaction in effect: the newest, not undone, that covers nothing above `last` and
+    whose cuts are those in force at or below its cover."""
+    for generation, covers_to, numbers in tx.rows("compaction_heads", no=no):
+        if covers_to > last:
+            continue
+        if tuple(json_value(numbers)) == in_force_at(cut_list, covers_to):
+            row = tx.row("compaction_get", no=no, generation=generation)
+            return None if row is None else compaction_of(kit, row)
+    return None
+
+
+def inherit(tx: Transaction, kit: Kit, branch: int, record: Compaction, now: int) -> None:
+    """Give a branch its origin's compaction as generation 1, made by no attempt of its own."""
+    tx.run(
+        "compaction_insert", no=branch, generation=1, attempt=None, covers_to=record.covers_to,
+        body=kit.codec.pack(record.body), cuts=msgspec.json.encode(record.cuts).decode(),
+        kind=record.kind, tokens_before=record.tokens_before, tokens_after=record.tokens_after,
+        at=now, receipt=kit.json("receipt", record.receipt),
+    )  # fmt: skip
+
+
+def delete(tx: Transaction, no: int) -> None:
+    tx.run("compaction_delete", no=no)
+
+
+class Committed(NamedTuple):
+    """The compaction, or None when the attempt was overtaken and is now marked so."""
+
+    compaction: Compaction | None
+
+
+class Commit(Once[Committed]):
+    """Commit an attempt's result, or the record of another tool's compaction.
+
+    One transaction: lock; already committed: its compaction; not open: Cancelled; the view moved:
+    the attempt becomes `overtaken` (no strike, no cooldown) and nothing else is written; else
+    swap, move view and generation, insert.
+    """
+
+    def __init__(
+        self, kit: Kit, no: int, name: str, number: int | None, proposal: Proposal,
+        segment: tuple[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        self._kit, self._no, self._name, self._number = kit, no, name, number
+        self._proposal, self._segment = proposal, segment
+        self._body = kit.codec.pack(proposal.body)
+        self._receipt = kit.json("receipt", proposal.receipt)
+        if number is not None and proposal.tokens_after >= proposal.tokens_before:
+            raise InvalidCompaction(
+                f"{proposal.tokens_after} tokens after, {proposal.tokens_before} before: "
+                "a compaction must shrink what it stands for"
+            )
+
+    def run(self, tx: Transaction) -> Committed:
+        now = self._kit.clock.now()
+        row = conversations.lock(tx, self._no, self._name)
+        if self._number is not None:
+            done = tx.row("compaction_of_attempt", no=row.no, attempt=self._number)
+            if done is not None:
+                return Committed(compaction_of(self._kit, done))
+            attempt = attempts.get(tx, row.no, self._number)
+            if attempt.state != "open":
+                raise Cancelled(self._number, attempt.state)
+            if attempt.view != row.view:
+                attempts.swap(tx, row.no, self._number, "overtaken", now)
+                return Committed(None)
+        cut_list = cuts.all_of(tx, row.no)
+        check(tx, self._kit, row, cut_list, self._proposal)
+        if self._number is not None:
+            attempts.swap(
+                tx, row.no, self._number, "committed", now,
+                tokens_after=self._proposal.tokens_after,
+            )  # fmt: skip
+        return Committed(self._insert(tx, row, cut_list, now))
+
+    def _insert(
+        self, tx: Transaction, row: Locked, cut_list: Sequence[Cut], now: int
+    ) -> Compaction:
+        plan, generation = self._proposal, row.generation + 1
+        conversations.compacted(tx, row, generation)
+        numbers = in_force_at(cut_list, plan.covers_to)
+        tx.run(
+            "compaction_insert", no=row.no, generation=generation, attempt=self._number,
+            covers_to=plan.covers_to, body=self._body, cuts=msgspec.json.encode(numbers).decode(),
+            kind="ours" if self._number is not None else "foreign",
+            tokens_before=plan.tokens_before, tokens_after=plan.tokens_after, at=now,
+            receipt=self._receipt,
+        )  # fmt: skip
+        if self._segment is not None:
+            source, foreign_id = self._segment
+            aliases.claim(
+                tx, self._kit, row, source, foreign_id, from_seq=row.head + 1, kind="segment"
+            )  # fmt: skip
+        note(tx, row.id, row.profile, "compacted", now)
+        stored = tx.row("compaction_get", no=row.no, generation=generation)
+        assert stored is not None
+        return compaction_of(self._kit, stored)
+
+
+def check(
+    tx: Transaction, kit: Kit, row: Locked, cut_list: Sequence[Cut], proposal: Proposal
+) -> None:
+    """Refuse a compaction that breaks a rule of I-08: InvalidCompaction says which."""
+    covers_to = proposal.covers_to
+    if not 0 < covers_to <= row.head:
+        raise InvalidCompaction(f"covers_to {covers_to} is not within 1..{row.head}")
+    if row.turn is not None and covers_to >= turns.get(tx, row.no, row.turn).first_seq:
+        raise InvalidCompaction(f"covers_to {covers_to} reaches into the open turn {row.turn}")
+    for item in proposal.body:
+        match item:
+            case Ref(first=first, last=last):
+                if not 0 < first <= last <= covers_to:
+                    raise InvalidCompaction(f"{item} does not lie within 1..{covers_to}")
+            case Stub(seq=seq):
+                if not 0 < seq <= covers_to or hidden(cut_list, seq):
+                    raise InvalidCompaction(f"stub of seq {seq} names no visible covered message")
+            case Inline():
+                pass
+    _check_pairs(tx, kit, row, cut_list, covers_to)
+
+
+def _check_pairs(
+    tx: Transaction, kit: Kit, row: Locked, cut_list: Sequence[Cut], covers_to: int
+) -> None:
+    """No call is covered while a result of it is not.
+
+    Results follow their calls at once, so only the messages around the border can be split: the
+    tool results right after it, and the last calls before it when they still want an answer.
+    """
+    parts = log.segments_of(tx, row)
+    after = log.read_some(
+        tx, kit.codec, log.ranges(parts, cut_list, covers_to + 1, row.head), 1, backward=False
+    )
+    if after and answered_ids(after[0].parts):
+        raise InvalidCompaction(
+            f"covers_to {covers_to} splits a tool call from its result at seq {after[0].seq}"
+        )
+    if unanswered(tx, kit, log.ranges(parts, cut_list, 1, covers_to)):
+        raise InvalidCompaction(f"covers_to {covers_to} covers a tool call that wants its result")
+
+
+def unanswered(tx: Transaction, kit: Kit, pieces: Sequence[log.Segment]) -> set[str]:
+    """Calls at the very end of these messages that no result answers yet."""
+    answered: set[str] = set()
+    for message in log.backwards(tx, kit.codec, pieces):
+        if results := answered_ids(message.parts):
+            answered.update(results)
+            continue
+        return set(call_ids(message.parts)) - answered
+    return set()
+
+
+class UndoCompaction(Once[bool]):
+    """Take a compaction out of effect; the log stands in its place again."""
+
+    def __init__(self, kit: Kit, no: int, name: str, generation: int) -> None:
+        self._kit, self._no, self._name, self._generation = kit, no, name, generation
+
+    def run(self, tx: Transaction) -> bool:
+        now = self._kit.clock.now()
+        row = conversations.lock(tx, self._no, self._name)
+        if tx.row("compaction_get", no=row.no, generation=self._generation) is None:
+            raise NotFound("compaction", str(self._generation))
+        if not tx.changed("compaction_undo", no=row.no, generation=self._generation, at=now):
+            return False
+        attempts.cancel_all(tx, row.no, now)
+        conversations.compacted(tx, row, row.generation)
+        note(tx, row.id, row.profile, "undone", now)
+        return True
+
+
+def expand(
+    tx: Transaction, kit: Kit, parts: Sequence[log.Segment], cut_list: Sequence[Cut],
+    compaction: Compaction,
+) -> list[tuple[BodyItem, tuple[Message, ...]]]:
+    """Each body item with the messages it names, hidden ones left out."""
+    expanded: list[tuple[BodyItem, tuple[Message, ...]]] = []
+    for item in compaction.body:
+        match item:
+            case Ref(first=first, last=last):
+                pieces = log.ranges(parts, cut_list, first, last)
+                expanded.append((item, tuple(log.read(tx, kit.codec, pieces))))
+            case Stub(seq=seq):
+                expanded.append((item, (log.at(tx, kit.codec, parts, seq),)))
+            case Inline():
+                expanded.append((item, ()))
+    return expanded

@@ -1,0 +1,116 @@
+"""Deleting a conversation: in bounded steps, each a unit of its own, taking nothing else with it.
+
+The first step bins it: from then on nobody finds it. Its branches then take over the rows they
+inherit, highest first, each step copying rows with their blobs and lowering the branch's base in
+one transaction, so a branch reads the same before, between and after. Then its own rows go, newest
+first; last the records. What a crash interrupts, `pending` finds and the next call goes on with.
+Invariant: I-16.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+from clew.store import (
+    aliases,
+    attempts,
+    bindings,
+    blobs,
+    calls,
+    compactions,
+    conversations,
+    cuts,
+    goals,
+    inbox,
+    log,
+    outbox,
+    presence,
+    prompts,
+    todos,
+    turns,
+)
+from clew.store.backend import Backend, Transaction
+from clew.store.changes import note
+from clew.store.kit import Kit
+
+STEP = 500
+"""Rows moved or deleted in one transaction: some milliseconds of the write lock."""
+
+_RECORDS: tuple[Callable[[Transaction, int], None], ...] = (
+    calls.delete, turns.delete, inbox.delete, outbox.delete, compactions.delete, attempts.delete,
+    cuts.delete, blobs.delete, todos.delete, goals.delete, presence.delete, prompts.release,
+)  # fmt: skip
+
+
+def begin(tx: Transaction, kit: Kit, profile: str, conversation: str) -> int:
+    """Bin a conversation; gives its number."""
+    now = kit.clock.now()
+    row = conversations.lock_by_id(tx, profile, conversation)
+    row = turns.interrupt(tx, row, now, "deleted")
+    bindings.unbind(tx, profile, conversation)
+    aliases.tombstone(tx, profile, conversation)
+    conversations.bin(tx, row, now)
+    note(tx, conversation, profile, "deleted", now, "{}")
+    return row.no
+
+
+def pending(tx: Transaction) -> list[int]:
+    """Conversations whose deletion has begun and not ended."""
+    return [row[0] for row in tx.rows("conversation_binned")]
+
+
+def finish(backend: Backend, kit: Kit, no: int) -> None:
+    """Run the remaining steps of a deletion that has begun. Harmless in two processes at once."""
+    while backend.write(lambda tx: step(tx, kit, no)):
+        pass
+
+
+def step(tx: Transaction, kit: Kit, no: int) -> bool:
+    """One step; False when nothing is left of the conversation."""
+    row = tx.row("conversation_lock", no=no)
+    if row is None:
+        return False
+    locked = conversations.Locked._make(row)
+    for child, _, kind, base in tx.rows("conversation_children", no=no):
+        if kind == "branch" and base > 0:
+            _hand_over(tx, kit, locked, child, base)
+            return True
+    ids = log.delete(tx, no, STEP)
+    if ids:
+        detail = json.dumps({"ids": _runs(ids)})
+        note(tx, locked.id, locked.profile, "deleted", kit.clock.now(), detail)
+        return True
+    for delete in _RECORDS:
+        delete(tx, no)
+    conversations.delete(tx, no)
+    return False
+
+
+def _hand_over(
+    tx: Transaction, kit: Kit, origin: conversations.Locked, branch: int, base: int
+) -> None:
+    """Give a branch the highest rows it inherits from this origin."""
+    if base <= origin.base:  # what it inherits comes from further up: skip this conversation
+        conversations.lower_base(tx, branch, base, origin.origin if base else None)
+        return
+    first = max(origin.base + 1, base - STEP + 1)
+    log.move(tx, branch, origin.no, first, base)
+    digests: set[bytes] = set()
+    for message in log.read(tx, kit.codec, [(branch, first, base)]):
+        digests |= blobs.hashes(message.parts)
+    blobs.copy(tx, branch, origin.no, digests)
+    left = first - 1
+    from_whom = origin.no if left > origin.base else origin.origin
+    conversations.lower_base(tx, branch, left, from_whom if left else None)
+
+
+def _runs(ids: list[int]) -> list[list[int]]:
+    """Ids as ascending closed ranges."""
+    runs: list[list[int]] = []
+    for value in sorted(ids):
+        if runs and value == runs[-1][1] + 1:
+            runs[-1][1] = value
+        else:
+            runs.append([value, value])
+    return runs

@@ -1,0 +1,129 @@
+"""The inbox: messages accepted while a turn runs, durable, not yet in the log.
+
+They get their seq when their turn begins, when the open turn takes them at a step boundary, or
+before the next plain append. Writing a key twice returns the first message here, too.
+"""
+
+from __future__ import annotations
+
+from clew.domain.messages import ROLES, Appended, Waiting
+from clew.domain.text import shorten
+from clew.errors import Refused
+from clew.store import conversations, log
+from clew.store.backend import Row, Transaction
+from clew.store.codec import json_value
+from clew.store.conversations import Locked
+from clew.store.drafts import PREVIEW, TITLE, Prepared, preview_of
+from clew.store.kit import Kit
+
+
+class InboxFull(Refused):
+    """More messages wait than the limit allows; the sender may try again later."""
+
+    retryable = True
+
+    def __init__(self, conversation: str, limit: int) -> None:
+        super().__init__(
+            f"{limit} messages wait in the inbox of {conversation} already; "
+            f"let the running turn end, or raise Limits.inbox"
+        )
+
+
+def put(
+    tx: Transaction, kit: Kit, row: Locked, prepared: tuple[Prepared, ...],
+    found: list[log.Found | None],
+) -> Appended:  # fmt: skip
+    """Queue what is not there yet; the outcome names log seqs or inbox numbers."""
+    count = log.missing(prepared, found)
+    if row.waiting + count > kit.limits.inbox:
+        raise InboxFull(row.id, kit.limits.inbox)
+    numbers = list(log.numbers(found))
+    last = tx.row("inbox_last", no=row.no)
+    number = last[0] if last else 0
+    for item in prepared[len(prepared) - count :]:
+        number += 1
+        _insert(tx, row.no, number, item)
+        numbers.append(number)
+    if count:
+        conversations.count_waiting(tx, row, count)
+    return Appended(
+        seqs=log.seqs(found),
+        head=row.head,
+        new=count,
+        uids=log.uids(prepared, found),
+        numbers=tuple(numbers),
+    )
+
+
+def _insert(tx: Transaction, no: int, number: int, item: Prepared) -> None:
+    tx.run(
+        "inbox_insert", no=no, number=number, uid=item.uid, key=item.key, role=item.role,
+        author=item.author, parts=item.parts, meta=item.meta, tokens=item.tokens, at=item.at,
+    )  # fmt: skip
+
+
+def take(
+    tx: Transaction, kit: Kit, row: Locked, turn: int | None = None
+) -> tuple[Locked, tuple[int, ...]]:
+    """Move all that waits into the log, in order; gives the row then and the inbox numbers."""
+    if not row.waiting:
+        return row, ()
+    waiting = tx.rows("inbox_waiting", no=row.no)
+    prepared = tuple(_prepared(kit, entry) for entry in waiting)
+    first = row.head + 1
+    row = log.insert(tx, row, prepared, turn)
+    for seq, entry in enumerate(waiting, first):
+        tx.run("inbox_taken", no=row.no, number=entry[0], seq=seq)
+    return conversations.count_waiting(tx, row, -len(waiting)), tuple(entry[0] for entry in waiting)
+
+
+def _prepared(kit: Kit, entry: Row) -> Prepared:
+    role, parts = ROLES[entry[2]], kit.codec.parts(entry[3])
+    preview = preview_of(role, parts)
+    return Prepared(
+        uid=entry[1], minted=False, after=0, key=entry[5], role=entry[2], author=entry[6],
+        api_group=None, replaces=None, parts=entry[3], meta=entry[7], tokens=entry[10],
+        at=entry[4], preview=preview and shorten(preview, PREVIEW),
+        title=shorten(preview, TITLE) if preview and role == "user" else None, blobs={},
+    )  # fmt: skip
+
+
+def withdraw(tx: Transaction, row: Locked) -> tuple[Locked, tuple[int, ...]]:
+    """Withdraw all that waits; gives the numbers."""
+    if not row.waiting:
+        return row, ()
+    numbers = tuple(sorted(r[0] for r in tx.rows("inbox_withdraw", no=row.no)))
+    return conversations.count_waiting(tx, row, -len(numbers)), numbers
+
+
+def withdraw_one(tx: Transaction, row: Locked, number: int) -> bool:
+    """Withdraw one message; False when it was taken or withdrawn already."""
+    if tx.changed("inbox_withdraw_one", no=row.no, number=number) == 0:
+        return False
+    conversations.count_waiting(tx, row, -1)
+    return True
+
+
+def waiting(tx: Transaction, kit: Kit, no: int) -> tuple[Waiting, ...]:
+    """What waits, in order of arrival."""
+    return tuple(
+        Waiting(
+            number=entry[0], uid=entry[1].hex(), role=ROLES[entry[2]],
+            parts=kit.codec.parts(entry[3]), received_at=entry[4], key=entry[5],
+            author=entry[6], meta=json_value(entry[7]), state=entry[8], seq=entry[9],
+        )
+        for entry in tx.rows("inbox_waiting", no=no)
+    )  # fmt: skip
+
+
+def carry(tx: Transaction, row: Locked, to: Locked) -> Locked:
+    """Move what waits into the conversation that follows a reset; there it waits on."""
+    if not row.waiting:
+        return row
+    tx.run("inbox_carry", no=row.no, to=to.no)
+    conversations.count_waiting(tx, to, row.waiting)
+    return withdraw(tx, row)[0]
+
+
+def delete(tx: Transaction, no: int) -> None:
+    tx.run("inbox_delete", no=no)

@@ -1,0 +1,42 @@
+"""Jobs: housekeeping that must run once at a time, by the same rule as a turn's right."""
+
+from __future__ import annotations
+
+from clew.domain.notes import Job, JobRight
+from clew.errors import RightLost
+from clew.store.backend import Transaction
+from clew.store.kit import Kit
+from clew.store.rights import is_free
+
+
+def claim(
+    tx: Transaction, kit: Kit, name: str, holder: str, ttl: int, every: int = 0
+) -> JobRight | None:
+    """Take the right to a job; None while another holds it or it was done `every` micros ago."""
+    now = kit.clock.now()
+    tx.run("job_insert", name=kit.key("job", name))
+    row = tx.row("job_get", name=name)
+    assert row is not None
+    held_by, fence, at, held_ttl, done_at = row
+    if held_by != holder and not is_free(held_by, at, held_ttl, now):
+        return None
+    if done_at is not None and 0 <= now - done_at < every:
+        return None
+    tx.run("job_take", name=name, holder=holder, at=now, ttl=ttl)
+    return JobRight(name, fence + 1, holder)
+
+
+def renew(tx: Transaction, kit: Kit, right: JobRight) -> None:
+    """A sign of life; RightLost when another has the job."""
+    if not tx.changed("job_renew", name=right.name, fence=right.fence, at=kit.clock.now()):
+        raise RightLost(f"job {right.name}", right.fence)
+
+
+def release(tx: Transaction, kit: Kit, right: JobRight, done: bool) -> bool:
+    """Give the right back, noting when the job was done; False when it was lost meanwhile."""
+    done_at = kit.clock.now() if done else None
+    return tx.changed("job_release", name=right.name, fence=right.fence, done_at=done_at) == 1
+
+
+def all_of(tx: Transaction) -> tuple[Job, ...]:
+    return tuple(Job(*row) for row in tx.rows("job_all"))

@@ -1,0 +1,42 @@
+"""What every module of the store is given: codec, ids, clock, limits. Values, no state of its own."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from clew.clock import Clock
+from clew.config import Limits
+from clew.domain.text import clean, exact
+from clew.errors import TooLarge
+from clew.ids import Ids
+from clew.store.codec import Codec, json_text
+
+
+class Kit(NamedTuple):
+    """Made once per store."""
+
+    codec: Codec
+    ids: Ids
+    clock: Clock
+    limits: Limits
+
+    def label(self, what: str, text: str | None) -> str | None:
+        """A text for people (title, author, folder): cleaned, limited; None stays None."""
+        if text is None:
+            return None
+        if len(text) > self.limits.label:
+            raise TooLarge(what, len(text), self.limits.label)
+        return clean(text)
+
+    def key(self, what: str, text: str) -> str:
+        """A text that is compared (key, id, source, profile): exact, not empty, limited."""
+        if len(text) > self.limits.key:
+            raise TooLarge(what, len(text), self.limits.key)
+        return exact(what, text)
+
+    def json(self, what: str, value: object) -> str | None:
+        """A small JSON value as ASCII text for a TEXT column."""
+        text = json_text(value)
+        if text is not None and len(text) > self.limits.meta:
+            raise TooLarge(what, len(text), self.limits.meta)
+        return text

@@ -1,0 +1,174 @@
+"""Brings a file to the schema of this code, and refuses files that are not for it.
+
+sql/migrations/NNNN_{pre,post}_name.sqlite.sql are applied in order, all that are missing in one
+transaction with the version row, so a crash or a second starter leaves nothing half done. A `pre`
+file is harmless to code that does not know it; the newest `post` file is the oldest code that may
+still write (min_writer_version).
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+import apsw
+
+from clew.errors import SchemaTooNew, StoreError
+from clew.store.sqlite_driver import query, translate
+
+APPLICATION_ID = 0x636C6577
+"""`clew`, in the header of every store; `file` shows it."""
+
+_NAME = re.compile(r"(\d{4})_(pre|post)_\w+\.sqlite\.sql")
+_SET = (
+    "INSERT INTO meta(name, value) VALUES (?, ?) "
+    "ON CONFLICT(name) DO UPDATE SET value = excluded.value"
+)
+_KEEP = "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO NOTHING"
+
+
+class Migration(NamedTuple):
+    """One file of the folder."""
+
+    number: int
+    breaks: bool
+    """A `post` file: code that does not know it may not write any more."""
+    name: str
+    read: Callable[[], str]
+
+
+class Meta(NamedTuple):
+    """What a store says of itself."""
+
+    store_id: str
+    stamp: str
+    """Changes when the file is restored or copied into another life."""
+
+
+class Header(NamedTuple):
+    """What the first page says."""
+
+    empty: bool
+    wal: bool
+
+
+@cache
+def known() -> Sequence[Migration]:
+    """The migrations of this code, oldest first."""
+    found: list[Migration] = []
+    for file in (files("clew.store") / "sql" / "migrations").iterdir():
+        if match := _NAME.fullmatch(file.name):
+            breaks = match[2] == "post"
+            found.append(Migration(int(match[1]), breaks, file.name, file.read_text))
+    return sorted(found)
+
+
+def examine(path: str) -> Header:
+    """Refuse a file that is not a clew store, with nothing written to it or beside it.
+
+    Reads the header below SQLite's file layer, which keeps this process' locks as they are;
+    opening another's database as one would create its -wal or play back its journal.
+    """
+    try:
+        file = apsw.VFSFile("", path, [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
+        try:
+            header = file.xRead(100, 0)
+        finally:
+            file.xClose()
+    except apsw.Error as error:
+        failure = translate(error)
+        failure.add_note(f"while looking at {path}")
+        raise failure from error
+    if not header:
+        return Header(empty=True, wal=False)
+    if header[:16] != b"SQLite format 3\0":
+        raise StoreError(f"{path} is not a clew store, nor any SQLite database")
+    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
+        raise StoreError(f"{path} is a database of another program, not a clew store")
+    return Header(empty=False, wal=header[18:20] == b"\2\2")
+
+
+def current(connection: apsw.Connection, migrations: Sequence[Migration]) -> Meta | None:
+    """What the store says of itself if its schema is up to date, by one SELECT; None if there is
+    something to migrate; SchemaTooNew if a newer clew has changed it beyond this code."""
+    if not connection.table_exists("main", "meta"):
+        return None
+    return _judge(_record(connection), migrations[-1].number)
+
+
+def migrate(
+    connection: apsw.Connection,
+    migrations: Sequence[Migration],
+    bits: Callable[[int], int] = secrets.randbits,
+) -> Meta:
+    """Make a new file a store, or bring an old store up to date. The connection is for writing."""
+    if query(connection, "SELECT count(*) FROM sqlite_schema") == [(0,)]:
+        _found(connection)
+    elif query(connection, "PRAGMA journal_mode") != [("wal",)]:
+        raise StoreError(
+            "the store is not in WAL mode; something has changed it. `clew doctor` tells more."
+        )
+    connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 0)  # dropping a rebuilt table would act
+    query(connection, "BEGIN IMMEDIATE")
+    try:
+        meta = current(connection, migrations) or _apply(connection, migrations, bits)
+        query(connection, "COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            query(connection, "ROLLBACK")
+        raise
+    return meta
+
+
+def _found(connection: apsw.Connection) -> None:
+    """Mark an empty file as ours before all else, so that the mark is in the file itself and not
+    only in its -wal; then WAL, which is there for good."""
+    query(connection, f"PRAGMA application_id = {APPLICATION_ID}")
+    mode = query(connection, "PRAGMA journal_mode = WAL")
+    if mode != [("wal",)]:
+        raise StoreError(f"this file system does not let SQLite use WAL (mode {mode[0][0]!r})")
+
+
+def _apply(
+    connection: apsw.Connection, migrations: Sequence[Migration], bits: Callable[[int], int]
+) -> Meta:
+    """Apply what is missing. Inside the transaction: a second starter finds it done."""
+    found = connection.table_exists("main", "meta")
+    before = int(_record(connection)["schema_version"]) if found else 0
+    for migration in migrations:
+        if migration.number > before:
+            try:
+                query(connection, migration.read())
+            except StoreError as error:
+                error.add_note(f"in migration {migration.name}")
+                raise
+    if before and (orphans := query(connection, "PRAGMA foreign_key_check")):
+        raise StoreError(f"migrating from {before} leaves {len(orphans)} rows without their parent")
+    floor = max([migration.number for migration in migrations if migration.breaks], default=1)
+    query(connection, _SET, ("schema_version", str(migrations[-1].number)))
+    query(connection, _SET, ("min_writer_version", str(floor)))
+    query(connection, _KEEP, ("store_id", f"{bits(128):032x}"))
+    query(connection, _KEEP, ("stamp", f"{bits(128):032x}"))
+    return _meta(_record(connection))
+
+
+def _record(connection: apsw.Connection) -> Mapping[str, str]:
+    return dict(query(connection, "SELECT name, value FROM meta"))
+
+
+def _judge(rows: Mapping[str, str], ours: int) -> Meta | None:
+    version = int(rows["schema_version"])
+    if version > ours and int(rows["min_writer_version"]) > ours:
+        raise SchemaTooNew(
+            f"the store has schema {version}; this clew knows {ours} and may not write to it. "
+            f"Upgrade clew."
+        )
+    return _meta(rows) if version >= ours else None
+
+
+def _meta(rows: Mapping[str, str]) -> Meta:
+    return Meta(rows["store_id"], rows["stamp"])

@@ -1,0 +1,234 @@
+"""The handle of a profile: one bot's or person's namespace. Nothing of another one is visible.
+
+There is no default profile in the library: a forgotten argument is an error, not another person's
+conversation.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from clew.domain.changes import Change, Mark
+from clew.domain.conversations import ConversationInfo, ListFilter, NewConversation, Page
+from clew.domain.messages import Draft
+from clew.domain.search import SearchPage, SearchQuery
+from clew.domain.turns import ModelUsage
+from clew.errors import InputError
+from clew.store import (
+    aliases,
+    bindings,
+    calls,
+    conversations,
+    deletion,
+    follow,
+    listing,
+)
+from clew.store.backend import Transaction
+from clew.store.bindings import Bind, Receive, Received, Reset, ResetOutcome
+from clew.store.conversation import Conversation
+from clew.store.database import Database
+from clew.store.search import Search
+
+POLL = 0.25
+"""Seconds between two looks of a follower; each look is one pragma while nothing happens."""
+
+
+class Stats(Struct, frozen=True):
+    """Counts of one profile."""
+
+    conversations: int
+    messages: int
+    archived: int
+    pinned: int
+    ended: int
+    open_turns: int
+    waiting: int
+    sources: tuple[tuple[str, int, int], ...]
+    """(source, conversations, messages)"""
+
+
+class Profile:
+    """All that is done inside one profile."""
+
+    def __init__(self, db: Database, search: Search, name: str) -> None:
+        self._db, self._search = db, search
+        self.name = db.kit.key("profile", name)
+
+    def __repr__(self) -> str:
+        return f"Profile({self.name!r})"
+
+    # ------------------------------------------------------------------ finding one
+
+    def create(self, new: NewConversation | None = None, **fields: Any) -> Conversation:
+        """A new conversation. Fields are those of NewConversation. With an `id` that exists in
+        this profile, that one: creating again is harmless."""
+        new = NewConversation(**fields) if new is None else replace(new, **fields)
+        id = new.id or self._db.kit.ids.conversation()
+        no = self._db.write(
+            lambda tx: conversations.create(tx, self._db.kit, self.name, new, id=id)
+        )
+        return Conversation(self._db, no, id, self.name)
+
+    def open(self, id: str) -> Conversation:
+        """The conversation of an exact id. NotFound."""
+        no = self._db.read(lambda tx: conversations.number_of(tx, self.name, id))
+        return Conversation(self._db, no, id, self.name)
+
+    def resolve(self, text: str, *, source: str | None = None) -> Conversation:
+        """The conversation that a person names: id, alias, or unique prefix of either.
+
+        NotFound, or Ambiguous with at most 20 candidates."""
+
+        def find(tx: Transaction) -> tuple[int, str]:
+            id = aliases.resolve(tx, self.name, text, source)
+            return conversations.number_of(tx, self.name, id), id
+
+        no, id = self._db.read(find)
+        return Conversation(self._db, no, id, self.name)
+
+    # ------------------------------------------------------------------ by an outside key
+
+    def conversation(
+        self, key: str, *, source: str = "api", new: NewConversation | None = None
+    ) -> Conversation:
+        """The conversation of your own stable key: found, or made on first use.
+
+        Two callers with one new key get the same conversation. One that ended at a boundary is
+        followed by a new one.
+        """
+        found = self.bound(key, source=source)
+        if found is not None:
+            info = found.info()
+            if not info.ended or info.end_reason in ("stale", "imported"):
+                return found
+        place = bindings.place_of(self._db.kit, self.name, source, key)
+        bound = self._db.write(Bind(self._db.kit, place, new or NewConversation(source=source)))
+        return self.open(bound.conversation)
+
+    def bound(self, key: str, *, source: str = "api") -> Conversation | None:
+        """The conversation a key is bound to, if any."""
+        place = bindings.place_of(self._db.kit, self.name, source, key)
+
+        def find(tx: Transaction) -> tuple[int, str] | None:
+            id = bindings.find(tx, place)
+            return None if id is None else (conversations.number_of(tx, self.name, id), id)
+
+        found = self._db.read(find)
+        return None if found is None else Conversation(self._db, *found, self.name)
+
+    def reset(
+        self, key: str, *, source: str = "api", reason: str = "reset",
+        new: NewConversation | None = None,
+    ) -> ResetOutcome:  # fmt: skip
+        """Begin anew under the same key: the old conversation ends and stays as history, what
+        waits in its inbox is carried over, the key is bound to a new one. One transaction."""
+        place = bindings.place_of(self._db.kit, self.name, source, key)
+        new = new or NewConversation(source=source)
+        return self._db.write(Reset(self._db.kit, place, new, reason))
+
+    def receive(
+        self, route: str, drafts: Sequence[Draft], *, source: str, account: str, key: str,
+        new: NewConversation | None = None, result: str | None = None,
+    ) -> Received:  # fmt: skip
+        """Accept what a channel delivers: (source, account, key) names the delivery, `route` its
+        binding. A redelivery gets the first result, whatever the binding says by now."""
+        place = bindings.place_of(self._db.kit, self.name, source, route)
+        new = new or NewConversation(source=source)
+        return self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result))
+
+    def was_deleted(self, source: str, foreign_id: str) -> bool:
+        """Whether another tool's conversation was imported once and deleted here."""
+        return self._db.read(lambda tx: aliases.is_deleted(tx, self.name, source, foreign_id))
+
+    # ------------------------------------------------------------------ many
+
+    def list(
+        self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None,
+        pinned_first: bool = False,
+    ) -> Page[ConversationInfo]:  # fmt: skip
+        """Conversations, newest activity first, a stable order with a unique tie-breaker."""
+        self._db.kit.limits.check_page(limit)
+        want = want or ListFilter()
+        return self._db.read(
+            lambda tx: listing.list_page(tx, self.name, want, limit, cursor, pinned_first)
+        )
+
+    def search(self, query: SearchQuery | str) -> SearchPage:
+        """Search all text of this profile. The page says how many committed rows, if any, were
+        not looked at (`behind`)."""
+        if isinstance(query, str):
+            query = SearchQuery(text=query)
+        return self._search.query(self.name, query)
+
+    def usage(self, since: int = 0) -> tuple[ModelUsage, ...]:
+        """Usage by model of all calls that ended, from `since` (microseconds) on."""
+        return self._db.read(lambda tx: calls.usage(tx, self.name, None, since))
+
+    def unfinished(self) -> tuple[Conversation, ...]:
+        """Conversations with an open turn or waiting messages: what a recovering host looks at."""
+        rows = self._db.read(lambda tx: tx.rows("conversation_open_turns", profile=self.name))
+        return tuple(Conversation(self._db, row[0], row[1], self.name) for row in rows)
+
+    def prunable(self, before: int, limit: int = 1000) -> tuple[tuple[str, int, int], ...]:
+        """(id, active_at, messages) of what a prune would delete: ended, not pinned, nothing
+        open or waiting, not imported, no activity since `before` (microseconds)."""
+        rows = self._db.read(
+            lambda tx: tx.rows(
+                "conversation_prunable", profile=self.name, before=before, limit=limit
+            )
+        )
+        return tuple((row[0], row[1], row[2]) for row in rows)
+
+    def stats(self) -> Stats:
+        """Counts."""
+
+        def count(tx: Transaction) -> Stats:
+            rows = tx.rows("conversation_counts", profile=self.name)
+            sources = tx.rows("conversation_sources", profile=self.name)
+            return Stats(*rows[0], sources=tuple((r[0], r[1], r[2]) for r in sources))
+
+        return self._db.read(count)
+
+    def delete(self, id: str) -> None:
+        """Delete a conversation. Its branches keep all they show; delegates stay. In bounded
+        steps; a crash in between leaves it unfindable, and the next deletion goes on."""
+        no = self._db.write(lambda tx: deletion.begin(tx, self._db.kit, self.name, id))
+        deletion.finish(self._db.backend, self._db.kit, no)
+
+    # ------------------------------------------------------------------ following
+
+    def mark(self) -> Mark:
+        """Now, as a point to follow from."""
+        return self._db.read(follow.mark)
+
+    def changes(self, since: Mark, conversation: str | None = None) -> tuple[Mark, list[Change]]:
+        """What changed since a mark, and the next mark."""
+        return self._db.read(lambda tx: follow.after(tx, since, self.name, conversation))
+
+    def follow(
+        self, conversation: str | None = None, *, since: Mark | None = None, poll: float = POLL,
+        until: Callable[[], bool] | None = None, sleep: Callable[[float], None] = time.sleep,
+    ) -> Iterator[Change]:  # fmt: skip
+        """Yield what changes in this profile, or in one conversation of it, from now on.
+
+        Anybody's commits are seen within `poll` seconds. Ends when `until()` is true.
+        """
+        if not 0 < poll <= 1:
+            raise InputError(f"poll is {poll} seconds; give more than 0 and at most 1")
+        token = self._db.backend.change_token()
+        mark = since or self.mark()
+        look = since is not None
+        while until is None or not until():
+            now = self._db.backend.change_token()
+            if look or now != token:
+                token, look = now, False
+                after, found = self.changes(mark, conversation)
+                look, mark = after != mark, after
+                yield from found
+            else:
+                sleep(poll)

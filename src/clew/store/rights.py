@@ -1,0 +1,19 @@
+"""Whether a right to run, a conversation's or a job's, is free for another to take.
+
+A right is decided inside every write made under it, by the fence; expiry only decides whether
+somebody else may take it. The fence only grows. Invariant: I-04.
+"""
+
+from __future__ import annotations
+
+from clew.store.holders import is_dead
+
+DEFAULT_TTL = 60_000_000
+"""Microseconds a holder may be silent before another may take over."""
+
+
+def is_free(holder: str | None, held_at: int | None, ttl: int | None, now: int) -> bool:
+    """Free when released, expired (also when the clock jumped back) or its holder is dead."""
+    if holder is None or held_at is None or ttl is None:
+        return True
+    return not 0 <= now - held_at < ttl or is_dead(holder)

@@ -1,0 +1,150 @@
+"""A connection to the search file: its named statements, and what its errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from itertools import islice
+from typing import Any, cast
+
+import apsw
+
+from clew.errors import SearchUnavailable
+from clew.store.backend import Row, Value
+from clew.store.queries import parse
+
+FORMAT = 1
+"""Changes whenever words are cut in another way or the tables differ: others are rebuilt."""
+
+Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+_SQL = parse((files("clew.store") / "sql" / "search.sqlite.sql").read_text("utf-8"))
+_BUSY_MILLISECONDS = 100
+
+
+class Damaged(SearchUnavailable):
+    """The file must be replaced: no database, corrupt, of another format, or of another log."""
+
+    identity: Identity | None = None
+    """The file that was judged."""
+
+
+def _typed(doing: str, error: apsw.Error | OSError) -> SearchUnavailable:
+    """What SQLite or the file system says about the search file, as a typed error."""
+    damaged = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.FormatError)
+    # SQLError: a table is missing or cannot be read, for every statement here is known. Only the
+    # expression of a search is not: should FTS5 refuse one, its file is innocent.
+    if isinstance(error, damaged) and not str(error).startswith("fts5:"):
+        return Damaged(f"the search file is damaged ({doing}): {error}")
+    return SearchUnavailable(f"the search file cannot be used ({doing}): {error}")
+
+
+@contextmanager
+def translated(doing: str) -> Generator[None]:
+    """Raise what SQLite and the file system say about the search file as typed errors."""
+    try:
+        yield
+    except (apsw.Error, OSError) as error:
+        raise _typed(doing, error) from error
+
+
+class Connection:
+    """A connection, and which file it is on. One thread at a time.
+
+    Raises Damaged and SearchUnavailable only. The database must exist.
+    """
+
+    __slots__ = ("_connection", "_execute", "identity")
+
+    def __init__(self, path: str, identity: Identity | None) -> None:
+        self.identity = identity
+        with translated("open"):
+            self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        self._execute: Any = cast(Any, self._connection).execute
+        try:
+            with translated("open"):
+                # A cycle that only close() breaks: in the child of a fork the collector must not
+                # close what the parent uses.
+                self._connection.create_scalar_function("keep", self._connection.changes, 0)
+                self._connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+                self._connection.set_busy_timeout(_BUSY_MILLISECONDS)
+            for pragma in ("pragma_journal", "pragma_synchronous", "pragma_cache"):
+                self.rows(pragma)
+            self._ensure_tables()
+        except BaseException:
+            self.close()
+            raise
+
+    def rows(self, name: str, **params: Value) -> list[Row]:
+        """Run a statement to its end: all rows."""
+        try:
+            return self._execute(_SQL[name], params).fetchall()
+        except apsw.Error as error:
+            raise _typed(name, error) from error
+
+    def ids(self, name: str, **params: Value) -> Generator[int]:
+        """The first column, lazily: SQLite looks for little more than is taken."""
+        size = 32
+        with translated(name):
+            rows = self._execute(_SQL[name], params)
+        try:
+            while True:
+                with translated(name):
+                    found = [row[0] for row in islice(rows, size)]
+                yield from found
+                if len(found) < size:
+                    return
+                size = min(512, size * 2)
+        finally:
+            rows.close(True)
+
+    def batch(self, name: str, params: Iterable[Mapping[str, Value]]) -> None:
+        """Run a statement once for each set of parameters."""
+        try:
+            self._connection.executemany(_SQL[name], params).fetchall()
+        except apsw.Error as error:
+            raise _typed(name, error) from error
+
+    def begin(self) -> bool:
+        """Begin to write; False if another connection keeps writing."""
+        try:
+            self._execute("BEGIN IMMEDIATE")
+        except apsw.BusyError:
+            return False
+        except apsw.Error as error:
+            raise _typed("begin", error) from error
+        return True
+
+    def commit(self) -> None:
+        with translated("commit"):
+            self._execute("COMMIT")
+
+    def end(self) -> None:
+        """Roll back if a transaction is open. Never raises: at worst closing does it."""
+        with suppress(apsw.Error):
+            if self._connection.in_transaction:
+                self._execute("ROLLBACK")
+
+    def close(self, tidy: bool = True) -> None:
+        """Close. The last connection to close copies the -wal back and removes it, if `tidy`."""
+        with suppress(apsw.Error):
+            if not tidy:
+                self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            self._connection.close(True)
+
+    def _ensure_tables(self) -> None:
+        """Fill a new file, in one transaction: there is no half-made one. Refuse other formats."""
+        found = self.rows("format_read")[0][0]
+        if found == FORMAT:
+            return
+        if found or self.rows("tables_count")[0][0]:
+            raise Damaged(f"the search file has format {found}, this clew writes {FORMAT}")
+        if not self.begin():
+            raise SearchUnavailable("the search file is locked by another program")
+        for name in ("words_create", "words_automerge", "mark_create", "mark_insert"):
+            self.rows(name)
+        with translated("format"):
+            self._execute(f"PRAGMA user_version = {FORMAT:d}").fetchall()
+        self.commit()

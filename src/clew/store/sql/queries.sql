@@ -1,0 +1,855 @@
+-- Statements that every engine runs as they are. Rules: CAST(x AS T), never ::; times and ids are
+-- parameters; RETURNING promises no order. A module of store/ runs only statements that begin
+-- with the name of a table it writes, or reads.
+
+-- ---------------------------------------------------------------- meta
+
+-- name: meta_get
+SELECT value FROM meta WHERE name = :name
+
+-- name: meta_all
+SELECT name, value FROM meta ORDER BY name
+
+-- name: stamp_read
+-- First in each write transaction: a file swapped underneath shows another stamp.
+SELECT value FROM meta WHERE name = 'stamp'
+
+-- name: meta_set
+INSERT INTO meta(name, value) VALUES (:name, :value)
+ON CONFLICT(name) DO UPDATE SET value = excluded.value
+
+-- name: dictionary_all
+SELECT version, bytes FROM dictionary ORDER BY version
+
+-- name: dictionary_insert
+INSERT INTO dictionary(version, bytes, created_at) VALUES (:version, :bytes, :at)
+ON CONFLICT(version) DO NOTHING
+
+-- name: change_insert
+INSERT INTO change(conversation, profile, kind, detail, at)
+VALUES (:conversation, :profile, :kind, :detail, :at)
+
+-- name: change_after
+SELECT id, conversation, profile, kind, detail, at FROM change
+WHERE id > :id ORDER BY id LIMIT :limit
+
+-- name: change_last
+SELECT coalesce(max(id), 0) FROM change
+
+-- name: end_reason_get
+SELECT is_boundary FROM end_reason WHERE reason = :reason
+
+-- name: end_reason_all
+SELECT reason FROM end_reason ORDER BY reason
+
+-- ---------------------------------------------------------------- conversation
+
+-- name: conversation_insert
+INSERT INTO conversation(id, profile, kind, source, origin, base, head, title_user, title_derived,
+  preview, message_count, cwd, git_root, git_branch, model, prompt_hash, toolset_hash, affinity,
+  attribution, archived, automation, read_only, created_at, imported_at, active_at, generation,
+  meta)
+VALUES (:id, :profile, :kind, :source, :origin, :base, :base, :title_user, :title_derived,
+  :preview, :message_count, :cwd, :git_root, :git_branch, :model, :prompt_hash, :toolset_hash,
+  :affinity, :attribution, :archived, :automation, :read_only, :at, :imported_at, :at, :generation,
+  :meta)
+ON CONFLICT(id) DO NOTHING
+
+-- name: conversation_no
+SELECT no, profile FROM conversation WHERE id = :id AND binned_at IS NULL
+
+-- name: conversation_id
+SELECT id FROM conversation WHERE no = :no
+
+-- macro: locked
+SELECT no, id, profile, kind, origin, base, head, view, generation, fence, holder, held_at,
+  held_ttl, turn, ended_at, end_reason,
+  (SELECT is_boundary FROM end_reason WHERE reason = end_reason), read_only, binned_at,
+  message_count, waiting, title_locked
+FROM conversation
+
+-- name: conversation_lock
+-- The first statement of every unit that writes to a conversation. On SQLite BEGIN IMMEDIATE has
+-- locked the file already; an engine with row locks adds FOR UPDATE.
+{{locked}} WHERE no = :no
+
+-- name: conversation_lock_fenced
+-- The fence is decided here, inside the transaction that writes: no row means the right is lost.
+{{locked}} WHERE no = :no AND fence = :fence
+
+-- name: conversation_append
+-- Moves head last, by the rows really inserted.
+UPDATE conversation SET head = :head, message_count = message_count + :visible,
+  active_at = CASE WHEN active_at < :at THEN :at ELSE active_at END,
+  preview = coalesce(:preview, preview), title_derived = coalesce(title_derived, :title),
+  view = view + :moved
+WHERE no = :no
+
+-- name: conversation_renew
+UPDATE conversation SET held_at = :at WHERE no = :no AND fence = :fence AND holder IS NOT NULL
+
+-- name: conversation_take
+UPDATE conversation SET fence = fence + 1, holder = :holder, held_at = :at, held_ttl = :ttl
+WHERE no = :no
+
+-- name: conversation_release
+UPDATE conversation SET holder = NULL, held_at = NULL, held_ttl = NULL WHERE no = :no
+
+-- name: conversation_fence
+-- Ends whoever runs: their next write finds another fence.
+UPDATE conversation SET fence = fence + 1, holder = NULL, held_at = NULL, held_ttl = NULL
+WHERE no = :no
+
+-- name: conversation_turn
+UPDATE conversation SET turn = :turn WHERE no = :no
+
+-- name: conversation_waiting
+UPDATE conversation SET waiting = waiting + :by WHERE no = :no
+
+-- name: conversation_view
+-- Whatever changes the meaning of rows already there moves the view.
+UPDATE conversation SET view = view + 1, message_count = :message_count, preview = :preview
+WHERE no = :no
+
+-- name: conversation_generation
+UPDATE conversation SET view = view + 1, generation = :generation WHERE no = :no
+
+-- name: conversation_end
+UPDATE conversation SET ended_at = :at, end_reason = :reason WHERE no = :no AND ended_at IS NULL
+
+-- name: conversation_reopen
+UPDATE conversation SET ended_at = NULL, end_reason = NULL, reopened_at = :at WHERE no = :no
+
+-- name: conversation_title_user
+UPDATE conversation SET title_user = :title, title_locked = :locked WHERE no = :no
+
+-- name: conversation_title_llm
+UPDATE conversation SET title_llm = :title WHERE no = :no
+
+-- name: conversation_title_derived
+UPDATE conversation SET title_derived = :title WHERE no = :no
+
+-- name: conversation_flags
+UPDATE conversation SET pinned = :pinned, archived = :archived, automation = :automation,
+  read_only = :read_only
+WHERE no = :no
+
+-- name: conversation_workspace
+UPDATE conversation SET cwd = :cwd, git_root = :git_root, git_branch = :git_branch,
+  model = :model
+WHERE no = :no
+
+-- name: conversation_prompt
+UPDATE conversation SET prompt_hash = coalesce(:prompt, prompt_hash),
+  toolset_hash = coalesce(:toolset, toolset_hash)
+WHERE no = :no
+
+-- name: conversation_inherit
+-- Also the titles and preview, so that the list shows what the branch is about.
+UPDATE conversation SET
+  prompt_hash = coalesce(prompt_hash, (SELECT prompt_hash FROM conversation WHERE no = :origin)),
+  toolset_hash = coalesce(toolset_hash,
+    (SELECT toolset_hash FROM conversation WHERE no = :origin)),
+  title_derived = (SELECT coalesce(title_user, title_llm, title_derived) FROM conversation
+    WHERE no = :origin),
+  preview = (SELECT preview FROM conversation WHERE no = :origin)
+WHERE no = :branch
+
+-- name: conversation_bin
+UPDATE conversation SET binned_at = :at WHERE no = :no AND binned_at IS NULL
+
+-- name: conversation_base
+UPDATE conversation SET base = :base, origin = :origin WHERE no = :no
+
+-- name: conversation_orphan
+UPDATE conversation SET origin = NULL WHERE origin = :no AND base = 0
+
+-- name: conversation_delete
+DELETE FROM conversation WHERE no = :no
+
+-- name: conversation_children
+SELECT no, id, kind, base FROM conversation WHERE origin = :no ORDER BY base DESC, no
+
+-- name: conversation_binned
+SELECT no, id, profile FROM conversation WHERE binned_at IS NOT NULL ORDER BY no
+
+-- name: conversation_base_of
+SELECT origin, base FROM conversation WHERE no = :no
+
+-- macro: info
+SELECT c.no, c.id, c.profile, c.kind, c.source, o.id, c.base, c.head, c.view, c.generation,
+  c.fence, c.turn, c.title_user, c.title_llm, c.title_derived, c.title_locked, c.preview,
+  c.message_count, c.waiting, c.cwd, c.git_root, c.git_branch, c.model, c.affinity, c.attribution,
+  c.pinned, c.archived, c.automation, c.read_only, c.created_at, c.active_at, c.imported_at,
+  c.ended_at, c.end_reason, c.reopened_at, c.meta, c.binned_at
+FROM conversation c LEFT JOIN conversation o ON o.no = c.origin
+
+-- macro: residual
+  AND (c.active_at, c.no) < (:active_at, :no) AND c.archived = :archived
+  AND (CAST(:source AS TEXT) IS NULL OR c.source = :source)
+  AND (CAST(:project AS TEXT) IS NULL OR coalesce(c.git_root, c.cwd) = :project)
+  AND (CAST(:git_branch AS TEXT) IS NULL OR c.git_branch = :git_branch)
+  AND (CAST(:model AS TEXT) IS NULL OR c.model = :model)
+  AND (CAST(:automation AS INTEGER) IS NULL OR c.automation = :automation)
+  AND (CAST(:pinned AS INTEGER) IS NULL OR c.pinned = :pinned)
+  AND (CAST(:ended AS INTEGER) IS NULL OR (c.ended_at IS NOT NULL) = (:ended = 1))
+  AND (CAST(:since AS INTEGER) IS NULL OR c.active_at >= :since)
+  AND (CAST(:title AS TEXT) IS NULL OR
+    lower(coalesce(c.title_user, c.title_llm, c.title_derived, '')) LIKE :title ESCAPE '!')
+ORDER BY c.active_at DESC, c.no DESC LIMIT :limit
+
+-- name: conversation_info
+{{info}} WHERE c.no = :no
+
+-- name: conversation_list
+{{info}} WHERE c.profile = :profile AND c.archived = :archived AND c.kind <> 'delegate'
+  AND c.binned_at IS NULL
+{{residual}}
+
+-- name: conversation_list_source
+{{info}} WHERE c.profile = :profile AND c.source = :source AND c.kind <> 'delegate'
+  AND c.binned_at IS NULL
+{{residual}}
+
+-- name: conversation_list_project
+-- The second term lets the planner take the partial index.
+{{info}} WHERE c.profile = :profile AND coalesce(c.git_root, c.cwd) = :project
+  AND coalesce(c.git_root, c.cwd) IS NOT NULL AND c.kind <> 'delegate' AND c.binned_at IS NULL
+{{residual}}
+
+-- name: conversation_list_pinned
+{{info}} WHERE c.profile = :profile AND c.pinned = 1 AND c.kind <> 'delegate'
+  AND c.binned_at IS NULL
+{{residual}}
+
+-- name: conversation_list_everywhere
+{{info}} WHERE c.archived = :archived AND c.kind <> 'delegate' AND c.binned_at IS NULL
+{{residual}}
+
+-- name: conversation_list_children
+{{info}} WHERE c.origin = :origin AND c.profile = :profile AND c.binned_at IS NULL
+ORDER BY c.no DESC LIMIT :limit
+
+-- name: conversation_prefix
+-- The upper bound is the prefix with its last character raised: a range of the id index.
+SELECT id FROM conversation WHERE id >= :low AND id < :high AND profile = :profile
+  AND binned_at IS NULL
+ORDER BY id LIMIT :limit
+
+-- name: conversation_all
+SELECT no, id, profile FROM conversation WHERE no > :no ORDER BY no LIMIT :limit
+
+-- name: conversation_counts
+SELECT count(*), coalesce(sum(head - base), 0), coalesce(sum(archived), 0),
+  coalesce(sum(pinned), 0), coalesce(sum(CASE WHEN ended_at IS NOT NULL THEN 1 ELSE 0 END), 0),
+  coalesce(sum(CASE WHEN turn IS NOT NULL THEN 1 ELSE 0 END), 0), coalesce(sum(waiting), 0)
+FROM conversation WHERE profile = :profile AND binned_at IS NULL
+
+-- name: conversation_sources
+SELECT source, count(*), coalesce(sum(head - base), 0) FROM conversation
+WHERE profile = :profile AND binned_at IS NULL GROUP BY source ORDER BY source
+
+-- name: conversation_profiles
+SELECT profile, count(*) FROM conversation WHERE binned_at IS NULL GROUP BY profile
+ORDER BY profile
+
+-- name: conversation_open_turns
+SELECT no, id FROM conversation WHERE profile = :profile AND binned_at IS NULL
+  AND (turn IS NOT NULL OR waiting > 0)
+ORDER BY no
+
+-- name: conversation_prunable
+SELECT id, active_at, message_count FROM conversation
+WHERE profile = :profile AND ended_at IS NOT NULL AND pinned = 0 AND turn IS NULL
+  AND waiting = 0 AND binned_at IS NULL AND imported_at IS NULL AND active_at < :before
+ORDER BY active_at LIMIT :limit
+
+-- ---------------------------------------------------------------- message
+
+-- macro: message
+SELECT seq, uid, role, parts, created_at, key, turn, author, api_group, replaces, tokens, meta
+FROM message
+
+-- name: message_insert
+INSERT INTO message(conversation_no, seq, uid, key, turn, role, author, api_group, replaces,
+  parts, meta, tokens, created_at)
+VALUES (:no, :seq, :uid, :key, :turn, :role, :author, :api_group, :replaces,
+  :parts, :meta, :tokens, :at)
+
+-- name: message_range
+{{message}} WHERE conversation_no = :no AND seq BETWEEN :first AND :last ORDER BY seq
+
+-- name: message_range_forward
+{{message}} WHERE conversation_no = :no AND seq BETWEEN :first AND :last
+ORDER BY seq LIMIT :limit
+
+-- name: message_range_backward
+{{message}} WHERE conversation_no = :no AND seq BETWEEN :first AND :last
+ORDER BY seq DESC LIMIT :limit
+
+-- name: message_by_key
+SELECT seq, role, parts, uid FROM message
+WHERE conversation_no = :no AND key = :key AND seq <= :last
+
+-- name: message_uids
+-- uid is not indexed: it is looked for only above the head that its writer last saw.
+SELECT seq, uid, role, parts FROM message
+WHERE conversation_no = :no AND seq > :after AND seq <= :last ORDER BY seq
+
+-- name: message_uids_backward
+SELECT seq, uid FROM message
+WHERE conversation_no = :no AND seq < :before ORDER BY seq DESC LIMIT :limit
+
+-- name: message_replacements
+SELECT seq, replaces FROM message WHERE conversation_no = :no AND replaces IS NOT NULL
+ORDER BY seq
+
+-- name: message_move
+-- One step of deleting an origin: its highest inherited rows become the branch's own.
+INSERT INTO message(conversation_no, seq, uid, key, turn, role, author, api_group, replaces,
+  parts, meta, tokens, created_at)
+SELECT :branch, seq, uid, key, NULL, role, author, api_group, replaces, parts, meta, tokens,
+  created_at
+FROM message WHERE conversation_no = :no AND seq BETWEEN :first AND :last ORDER BY seq
+
+-- name: message_ids
+SELECT id FROM message WHERE conversation_no = :no ORDER BY seq DESC LIMIT :limit
+
+-- name: message_delete
+DELETE FROM message WHERE conversation_no = :no AND seq IN
+  (SELECT seq FROM message WHERE conversation_no = :no ORDER BY seq DESC LIMIT :limit)
+
+-- name: message_sample
+SELECT parts FROM message WHERE id > :id ORDER BY id LIMIT :limit
+
+-- name: message_last_id
+SELECT coalesce(max(id), 0) FROM message
+
+-- name: message_changed_after
+SELECT c.id, c.profile, m.conversation_no, min(m.seq), max(m.seq) FROM message m
+JOIN conversation c ON c.no = m.conversation_no
+WHERE m.id > :id AND m.id <= :last GROUP BY m.conversation_no, c.id, c.profile
+ORDER BY max(m.id)
+
+-- ---------------------------------------------------------------- blob
+
+-- name: blob_insert
+INSERT INTO blob(conversation_no, hash, bytes) VALUES (:no, :hash, :bytes)
+ON CONFLICT(conversation_no, hash) DO NOTHING
+
+-- name: blob_get
+SELECT bytes FROM blob WHERE conversation_no = :no AND hash = :hash
+
+-- name: blob_copy
+INSERT INTO blob(conversation_no, hash, bytes)
+SELECT :branch, hash, bytes FROM blob WHERE conversation_no = :no AND hash = :hash
+ON CONFLICT(conversation_no, hash) DO NOTHING
+
+-- name: blob_hashes
+SELECT hash FROM blob WHERE conversation_no = :no ORDER BY hash
+
+-- name: blob_delete
+DELETE FROM blob WHERE conversation_no = :no
+
+-- ---------------------------------------------------------------- cut
+
+-- name: cut_all
+SELECT number, from_seq, to_seq, by, at, undone_at FROM cut WHERE conversation_no = :no
+ORDER BY number
+
+-- name: cut_by_uid
+SELECT number FROM cut WHERE conversation_no = :no AND uid = :uid
+
+-- name: cut_insert
+INSERT INTO cut(conversation_no, number, uid, from_seq, to_seq, by, at)
+VALUES (:no, :number, :uid, :from_seq, :to_seq, :by, :at)
+
+-- name: cut_undo
+UPDATE cut SET undone_at = :at WHERE conversation_no = :no AND number = :number
+  AND undone_at IS NULL
+
+-- name: cut_copy
+INSERT INTO cut(conversation_no, number, uid, from_seq, to_seq, by, at)
+SELECT :branch, number, uid, from_seq, CASE WHEN to_seq < :base THEN to_seq ELSE :base END, by, at
+FROM cut WHERE conversation_no = :no AND undone_at IS NULL AND from_seq <= :base
+  AND number < :below
+
+-- name: cut_delete
+DELETE FROM cut WHERE conversation_no = :no
+
+-- ---------------------------------------------------------------- attempt and compaction
+
+-- macro: attempt
+SELECT number, view, base_generation, state, trigger, started_at, model, verdict, summary_error,
+  deadline, ended_at, tokens_before, tokens_after
+FROM attempt
+
+-- name: attempt_all
+{{attempt}} WHERE conversation_no = :no ORDER BY number
+
+-- name: attempt_get
+{{attempt}} WHERE conversation_no = :no AND number = :number
+
+-- name: attempt_by_uid
+{{attempt}} WHERE conversation_no = :no AND uid = :uid
+
+-- name: attempt_last
+SELECT coalesce(max(number), 0) FROM attempt WHERE conversation_no = :no
+
+-- name: attempt_insert
+INSERT INTO attempt(conversation_no, number, uid, view, base_generation, state, trigger, model,
+  deadline, started_at, tokens_before)
+VALUES (:no, :number, :uid, :view, :generation, 'open', :trigger, :model, :deadline, :at,
+  :tokens_before)
+
+-- name: attempt_close
+-- The swap that decides between commit and cancel: whoever comes first wins.
+UPDATE attempt SET state = :state, verdict = :verdict, summary_error = :error, ended_at = :at,
+  tokens_after = :tokens_after
+WHERE conversation_no = :no AND number = :number AND state = 'open'
+
+-- name: attempt_cancel_all
+UPDATE attempt SET state = 'cancelled', ended_at = :at
+WHERE conversation_no = :no AND state = 'open'
+
+-- name: attempt_reap
+UPDATE attempt SET state = 'failed', verdict = 'abandoned', ended_at = :at
+WHERE conversation_no = :no AND state = 'open' AND deadline < :at
+
+-- name: attempt_delete
+DELETE FROM attempt WHERE conversation_no = :no
+
+-- macro: compaction
+SELECT generation, attempt, covers_to, body, cuts, kind, tokens_before, tokens_after, created_at,
+  undone_at, receipt
+FROM compaction
+
+-- name: compaction_all
+{{compaction}} WHERE conversation_no = :no ORDER BY generation DESC
+
+-- name: compaction_of_attempt
+{{compaction}} WHERE conversation_no = :no AND attempt = :attempt
+
+-- name: compaction_heads
+-- Without bodies: enough to tell which one is in effect.
+SELECT generation, covers_to, cuts FROM compaction
+WHERE conversation_no = :no AND undone_at IS NULL ORDER BY generation DESC
+
+-- name: compaction_get
+{{compaction}} WHERE conversation_no = :no AND generation = :generation
+
+-- name: compaction_insert
+INSERT INTO compaction(conversation_no, generation, attempt, covers_to, body, cuts, kind,
+  tokens_before, tokens_after, created_at, receipt)
+VALUES (:no, :generation, :attempt, :covers_to, :body, :cuts, :kind, :tokens_before,
+  :tokens_after, :at, :receipt)
+
+-- name: compaction_undo
+UPDATE compaction SET undone_at = :at WHERE conversation_no = :no AND generation = :generation
+  AND undone_at IS NULL
+
+-- name: compaction_delete
+DELETE FROM compaction WHERE conversation_no = :no
+
+-- ---------------------------------------------------------------- turn and model_call
+
+-- macro: turn
+SELECT number, uid, state, key, first_seq, started_at, ended_at, error FROM turn
+
+-- name: turn_get
+{{turn}} WHERE conversation_no = :no AND number = :number
+
+-- name: turn_all
+{{turn}} WHERE conversation_no = :no AND number < :before ORDER BY number DESC LIMIT :limit
+
+-- name: turn_last
+SELECT coalesce(max(number), 0) FROM turn WHERE conversation_no = :no
+
+-- name: turn_by_uid
+{{turn}} WHERE conversation_no = :no AND number > :after AND uid = :uid
+
+-- name: turn_insert
+INSERT INTO turn(conversation_no, number, uid, state, key, first_seq, started_at)
+VALUES (:no, :number, :uid, 'running', :key, :first_seq, :at)
+
+-- name: turn_state
+UPDATE turn SET state = :state WHERE conversation_no = :no AND number = :number
+  AND state IN ('running', 'waiting')
+
+-- name: turn_close
+UPDATE turn SET state = :state, ended_at = :at, error = :error
+WHERE conversation_no = :no AND number = :number AND state IN ('running', 'waiting')
+
+-- name: turn_delete
+DELETE FROM turn WHERE conversation_no = :no
+
+-- macro: model_call
+SELECT number, turn, purpose, model, state, generation, up_to_seq, input_tokens, output_tokens,
+  cached_tokens, reasoning_tokens, cost, latency, started_at, partial, error
+FROM model_call
+
+-- name: model_call_last
+SELECT coalesce(max(number), 0) FROM model_call WHERE conversation_no = :no
+
+-- name: model_call_insert
+INSERT INTO model_call(conversation_no, number, turn, purpose, after_attempt, model, prompt_hash,
+  toolset_hash, generation, up_to_seq, settings, state, started_at)
+SELECT no, :number, :turn, :purpose, :after_attempt, :model, prompt_hash, toolset_hash,
+  generation, head, :settings, 'planned', :at
+FROM conversation WHERE no = :no
+
+-- name: model_call_finish
+UPDATE model_call SET state = :state, input_tokens = :input, output_tokens = :output,
+  cached_tokens = :cached, reasoning_tokens = :reasoning, cost = :cost, latency = :latency,
+  prefix_hash = :prefix_hash, error = :error, partial = NULL
+WHERE conversation_no = :no AND number = :number AND state = 'planned'
+
+-- name: model_call_partial
+UPDATE model_call SET partial = :partial
+WHERE conversation_no = :no AND number = :number AND state = 'planned'
+
+-- name: model_call_interrupt
+UPDATE model_call SET state = 'failed', error = 'interrupted'
+WHERE conversation_no = :no AND turn = :turn AND state = 'planned'
+
+-- name: model_call_all
+{{model_call}} WHERE conversation_no = :no ORDER BY number
+
+-- name: model_call_get
+{{model_call}} WHERE conversation_no = :no AND number = :number
+
+-- name: model_call_usage
+SELECT m.model, count(*), sum(m.input_tokens), sum(m.output_tokens), sum(m.cached_tokens),
+  sum(m.reasoning_tokens), coalesce(sum(m.cost), 0)
+FROM model_call m JOIN conversation c ON c.no = m.conversation_no
+WHERE c.profile = :profile AND (CAST(:no AS INTEGER) IS NULL OR m.conversation_no = :no)
+  AND m.started_at >= :since AND m.state <> 'planned'
+GROUP BY m.model ORDER BY m.model
+
+-- name: model_call_delete
+DELETE FROM model_call WHERE conversation_no = :no
+
+-- ---------------------------------------------------------------- inbox
+
+-- macro: inbox
+SELECT number, uid, role, parts, received_at, key, author, meta, state, seq, tokens FROM inbox
+
+-- name: inbox_last
+SELECT coalesce(max(number), 0) FROM inbox WHERE conversation_no = :no
+
+-- name: inbox_waiting
+{{inbox}} WHERE conversation_no = :no AND state = 'waiting' ORDER BY number
+
+-- name: inbox_by_key
+{{inbox}} WHERE conversation_no = :no AND key = :key
+
+-- name: inbox_insert
+INSERT INTO inbox(conversation_no, number, uid, key, role, author, parts, meta, tokens,
+  received_at, state)
+VALUES (:no, :number, :uid, :key, :role, :author, :parts, :meta, :tokens, :at, 'waiting')
+
+-- name: inbox_taken
+UPDATE inbox SET state = 'taken', seq = :seq WHERE conversation_no = :no AND number = :number
+  AND state = 'waiting'
+
+-- name: inbox_withdraw
+UPDATE inbox SET state = 'withdrawn' WHERE conversation_no = :no AND state = 'waiting'
+RETURNING number
+
+-- name: inbox_withdraw_one
+UPDATE inbox SET state = 'withdrawn' WHERE conversation_no = :no AND number = :number
+  AND state = 'waiting'
+
+-- name: inbox_carry
+-- A reset carries what waits into the conversation that follows.
+INSERT INTO inbox(conversation_no, number, uid, key, role, author, parts, meta, tokens,
+  received_at, state)
+SELECT :to, number, uid, key, role, author, parts, meta, tokens, received_at, 'waiting'
+FROM inbox WHERE conversation_no = :no AND state = 'waiting'
+
+-- name: inbox_delete
+DELETE FROM inbox WHERE conversation_no = :no
+
+-- ---------------------------------------------------------------- inbound, binding, alias
+
+-- name: inbound_get
+SELECT conversation, result FROM inbound
+WHERE profile = :profile AND source = :source AND account = :account AND key = :key
+
+-- name: inbound_insert
+INSERT INTO inbound(profile, source, account, key, conversation, result, at)
+VALUES (:profile, :source, :account, :key, :conversation, :result, :at)
+ON CONFLICT(profile, source, account, key) DO NOTHING
+
+-- name: inbound_expire
+DELETE FROM inbound WHERE at < :before
+
+-- name: binding_get
+SELECT conversation FROM binding WHERE profile = :profile AND source = :source AND key = :key
+
+-- name: binding_insert
+-- The loser of a race reads the winner: the primary key decides.
+INSERT INTO binding(profile, source, key, conversation, at)
+VALUES (:profile, :source, :key, :conversation, :at)
+ON CONFLICT DO NOTHING
+
+-- name: binding_replace
+UPDATE binding SET conversation = :conversation, at = :at
+WHERE profile = :profile AND source = :source AND key = :key AND conversation = :old
+
+-- name: binding_of
+SELECT source, key FROM binding WHERE profile = :profile AND conversation = :conversation
+ORDER BY source, key
+
+-- name: binding_all
+SELECT profile, source, key, conversation FROM binding ORDER BY profile, source, key
+
+-- name: binding_delete
+DELETE FROM binding WHERE profile = :profile AND conversation = :conversation
+
+-- name: alias_find
+SELECT source, conversation, from_seq, kind, state FROM alias
+WHERE profile = :profile AND foreign_id = :foreign_id
+  AND (CAST(:source AS TEXT) IS NULL OR source = :source)
+ORDER BY source, at, conversation
+
+-- name: alias_prefix
+SELECT DISTINCT conversation FROM alias
+WHERE profile = :profile AND foreign_id >= :low AND foreign_id < :high AND state <> 'deleted'
+ORDER BY conversation LIMIT :limit
+
+-- name: alias_insert
+INSERT INTO alias(profile, source, foreign_id, conversation, from_seq, kind, state, at)
+VALUES (:profile, :source, :foreign_id, :conversation, :from_seq, :kind, :state, :at)
+ON CONFLICT DO NOTHING
+
+-- name: alias_of
+SELECT source, foreign_id, from_seq, kind, state FROM alias
+WHERE conversation = :conversation AND profile = :profile ORDER BY from_seq, source, foreign_id
+
+-- name: alias_all
+SELECT profile, source, foreign_id, conversation, state FROM alias
+ORDER BY profile, source, foreign_id, conversation
+
+-- name: alias_tombstone
+-- What was imported and deleted here stays deleted for the next import.
+UPDATE alias SET state = 'deleted' WHERE conversation = :conversation AND profile = :profile
+
+-- ---------------------------------------------------------------- prompt and toolset
+
+-- name: prompt_insert
+INSERT INTO prompt(hash, text) VALUES (:hash, :text) ON CONFLICT(hash) DO NOTHING
+
+-- name: prompt_use_insert
+INSERT INTO prompt_use(conversation_no, hash) VALUES (:no, :hash) ON CONFLICT DO NOTHING
+
+-- name: prompt_use_copy
+INSERT INTO prompt_use(conversation_no, hash)
+SELECT :branch, hash FROM prompt_use WHERE conversation_no = :no ON CONFLICT DO NOTHING
+
+-- name: prompt_use_of
+SELECT hash FROM prompt_use WHERE conversation_no = :no
+
+-- name: prompt_use_delete
+DELETE FROM prompt_use WHERE conversation_no = :no
+
+-- name: prompt_delete
+DELETE FROM prompt WHERE hash = :hash
+  AND NOT EXISTS (SELECT 1 FROM prompt_use WHERE hash = :hash)
+
+-- name: toolset_delete
+DELETE FROM toolset WHERE hash = :hash
+  AND NOT EXISTS (SELECT 1 FROM prompt_use WHERE hash = :hash)
+
+-- name: prompt_of
+SELECT p.text FROM prompt p JOIN conversation c ON c.prompt_hash = p.hash WHERE c.no = :no
+
+-- name: toolset_insert
+INSERT INTO toolset(hash, names, schemas) VALUES (:hash, :names, :schemas)
+ON CONFLICT(hash) DO NOTHING
+
+-- name: toolset_of
+SELECT t.schemas FROM toolset t JOIN conversation c ON c.toolset_hash = t.hash WHERE c.no = :no
+
+-- ---------------------------------------------------------------- todo, goal, presence
+
+-- name: todo_all
+SELECT number, text, state FROM todo WHERE conversation_no = :no ORDER BY number
+
+-- name: todo_delete
+DELETE FROM todo WHERE conversation_no = :no
+
+-- name: todo_insert
+INSERT INTO todo(conversation_no, number, text, state, at)
+VALUES (:no, :number, :text, :state, :at)
+
+-- name: todo_copy
+INSERT INTO todo(conversation_no, number, text, state, at)
+SELECT :branch, number, text, state, at FROM todo
+WHERE conversation_no = :no AND state IN ('pending', 'active')
+
+-- name: goal_active
+SELECT number, text, state, at FROM goal WHERE conversation_no = :no AND state = 'active'
+
+-- name: goal_last
+SELECT coalesce(max(number), 0) FROM goal WHERE conversation_no = :no
+
+-- name: goal_close
+UPDATE goal SET state = :state, at = :at WHERE conversation_no = :no AND state = 'active'
+
+-- name: goal_insert
+INSERT INTO goal(conversation_no, number, text, state, at)
+VALUES (:no, :number, :text, 'active', :at)
+
+-- name: goal_delete
+DELETE FROM goal WHERE conversation_no = :no
+
+-- name: presence_beat
+INSERT INTO presence(conversation_no, owner, heartbeat, label)
+VALUES (:no, :owner, :at, :label)
+ON CONFLICT(conversation_no, owner) DO UPDATE SET heartbeat = excluded.heartbeat,
+  label = excluded.label
+
+-- name: presence_leave
+DELETE FROM presence WHERE conversation_no = :no AND owner = :owner
+
+-- name: presence_all
+SELECT owner, heartbeat, label FROM presence WHERE conversation_no = :no ORDER BY owner
+
+-- name: presence_delete
+DELETE FROM presence WHERE conversation_no = :no
+
+-- ---------------------------------------------------------------- outbox and job
+
+-- name: outbox_last
+SELECT coalesce(max(number), 0) FROM outbox WHERE conversation_no = :no
+
+-- name: outbox_insert
+INSERT INTO outbox(conversation_no, number, turn, route, payload, state, next_at)
+VALUES (:no, :number, :turn, :route, :payload, 'pending', :at)
+
+-- name: outbox_of_turn
+SELECT number, route, payload, state, attempts FROM outbox
+WHERE conversation_no = :no AND turn = :turn ORDER BY number
+
+-- name: outbox_delete
+DELETE FROM outbox WHERE conversation_no = :no
+
+-- name: job_get
+SELECT holder, fence, at, ttl, done_at FROM job WHERE name = :name
+
+-- name: job_insert
+INSERT INTO job(name, fence) VALUES (:name, 0) ON CONFLICT(name) DO NOTHING
+
+-- name: job_take
+UPDATE job SET holder = :holder, fence = fence + 1, at = :at, ttl = :ttl WHERE name = :name
+
+-- name: job_renew
+UPDATE job SET at = :at WHERE name = :name AND fence = :fence AND holder IS NOT NULL
+
+-- name: job_release
+UPDATE job SET holder = NULL, done_at = coalesce(:done_at, done_at)
+WHERE name = :name AND fence = :fence AND holder IS NOT NULL
+
+-- name: job_all
+SELECT name, holder, fence, at, ttl, done_at FROM job ORDER BY name
+
+-- ---------------------------------------------------------------- verify
+
+-- name: conversation_count_all
+SELECT count(*) FROM conversation
+
+-- name: message_bounds
+-- Rows, first and last seq, keys that an inherited part of the conversation has too, rows at or
+-- below the base.
+SELECT count(*), min(m.seq), max(m.seq),
+  coalesce(sum(CASE WHEN m.key IS NOT NULL AND EXISTS (
+    SELECT 1 FROM message i JOIN conversation c ON c.no = :no
+    WHERE i.conversation_no = c.origin AND i.key = m.key AND i.seq <= :base) THEN 1 ELSE 0 END), 0),
+  coalesce(sum(CASE WHEN m.seq <= :base THEN 1 ELSE 0 END), 0)
+FROM message m WHERE m.conversation_no = :no
+
+-- name: message_turns
+SELECT turn, min(seq), max(seq), count(*) FROM message
+WHERE conversation_no = :no AND turn IS NOT NULL GROUP BY turn ORDER BY turn
+
+-- name: turn_open_of
+SELECT number FROM turn WHERE conversation_no = :no AND state IN ('running', 'waiting')
+
+-- name: compaction_generations
+SELECT generation FROM compaction WHERE conversation_no = :no ORDER BY generation
+
+-- name: inbox_taken_of
+SELECT m.seq FROM inbox i LEFT JOIN message m
+  ON m.conversation_no = i.conversation_no AND m.seq = i.seq AND m.uid = i.uid
+WHERE i.conversation_no = :no AND i.state = 'taken'
+
+-- name: binding_dangling
+SELECT b.profile, b.source, b.key, b.conversation FROM binding b
+LEFT JOIN conversation c ON c.id = b.conversation AND c.profile = b.profile
+WHERE c.no IS NULL ORDER BY b.profile, b.source, b.key
+
+-- name: alias_dangling
+SELECT a.profile, a.source, a.foreign_id, a.conversation FROM alias a
+LEFT JOIN conversation c ON c.id = a.conversation AND c.profile = a.profile
+WHERE c.no IS NULL AND a.state <> 'deleted' ORDER BY a.profile, a.source, a.foreign_id
+
+-- ---------------------------------------------------------------- search over the log
+
+-- macro: searchable
+-- What a hit shows. :named = 1: one conversation is searched as a person sees it, so that its own
+-- cuts count, for inherited rows too (the caller applies them), and its being archived does not.
+-- :line is ',no,no,' of the conversations whose rows it shows, NULL for any.
+SELECT m.id, m.conversation_no, c.id, coalesce(c.title_user, c.title_llm, c.title_derived),
+  m.seq, m.uid, m.role, m.created_at, c.source, m.parts
+
+-- macro: searched
+c.no = m.conversation_no
+  AND (CAST(:profile AS TEXT) IS NULL OR c.profile = :profile)
+  AND (CAST(:line AS TEXT) IS NULL OR :line LIKE '%,' || CAST(c.no AS TEXT) || ',%')
+  AND (CAST(:role AS INTEGER) IS NULL OR m.role = :role)
+  AND (CAST(:source AS TEXT) IS NULL OR c.source = :source)
+  AND (CAST(:model AS TEXT) IS NULL OR c.model = :model)
+  AND (CAST(:project AS TEXT) IS NULL OR coalesce(c.git_root, c.cwd) = :project)
+  AND (CAST(:git_branch AS TEXT) IS NULL OR c.git_branch = :git_branch)
+  AND (CAST(:since AS BIGINT) IS NULL OR m.created_at >= :since)
+  AND (CAST(:until AS BIGINT) IS NULL OR m.created_at < :until)
+  AND (:named = 1 OR (c.binned_at IS NULL AND (:archived = 1 OR c.archived = 0)))
+  AND (:hidden = 1 OR :named = 1 OR NOT EXISTS (
+    SELECT 1 FROM cut AS x WHERE x.conversation_no = m.conversation_no AND x.undone_at IS NULL
+      AND m.seq BETWEEN x.from_seq AND x.to_seq))
+  AND (:hidden = 1 OR NOT EXISTS (
+    SELECT 1 FROM message AS r WHERE r.conversation_no = m.conversation_no AND r.replaces = m.seq))
+
+-- name: search_rows_between
+-- CROSS JOIN keeps the order of the loops: rows of a small range of ids, then their conversation.
+{{searchable}} FROM message AS m CROSS JOIN conversation AS c
+WHERE m.id > :above AND m.id < :below AND {{searched}}
+ORDER BY m.id DESC
+
+-- name: search_rows_after
+SELECT m.id, m.conversation_no, c.profile, m.parts
+FROM message AS m CROSS JOIN conversation AS c
+WHERE m.id > :after AND c.no = m.conversation_no
+ORDER BY m.id LIMIT :limit
+
+-- name: search_changes_after
+-- Ranges of ids that are gone, in `detail`; the first row of a deletion has none yet.
+SELECT id, detail FROM change WHERE id > :after AND kind = 'deleted' ORDER BY id LIMIT :limit
+
+-- name: search_line
+-- A conversation and, for a branch, those whose rows it shows: up to which seq of each.
+WITH RECURSIVE line(no, title, origin, base, upto) AS (
+  SELECT no, coalesce(title_user, title_llm, title_derived), origin, base, head
+  FROM conversation
+  WHERE id = :conversation AND binned_at IS NULL
+    AND (CAST(:profile AS TEXT) IS NULL OR profile = :profile)
+  UNION ALL
+  SELECT o.no, line.title, o.origin, o.base,
+    CASE WHEN line.base < line.upto THEN line.base ELSE line.upto END
+  FROM line JOIN conversation AS o ON o.no = line.origin
+  WHERE line.base > 0)
+SELECT no, title, upto FROM line
+
+-- name: search_cuts
+SELECT from_seq, to_seq FROM cut WHERE conversation_no = :no AND undone_at IS NULL

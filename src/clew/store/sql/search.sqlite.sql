@@ -1,0 +1,63 @@
+-- Statements of the search file, which is not the store's: see store/search.
+
+-- name: pragma_journal
+PRAGMA journal_mode = WAL
+
+-- name: pragma_synchronous
+-- A crash may lose the last batches, mark and rows together: they are indexed again.
+PRAGMA synchronous = NORMAL
+
+-- name: pragma_cache
+PRAGMA cache_size = -16384
+
+-- name: format_read
+PRAGMA user_version
+
+-- name: tables_count
+SELECT count(*) FROM sqlite_schema
+
+-- name: words_create
+-- The text comes as words between spaces (words.py), so the tokenizer has nothing to decide:
+-- 'ascii' splits at spaces and leaves everything beyond ASCII alone, whatever Unicode says.
+CREATE VIRTUAL TABLE words USING fts5(
+  body, content='', contentless_delete=1, detail=full, tokenize='ascii')
+
+-- name: words_automerge
+-- Measured: larger runs before merging index faster, and queries do not notice.
+INSERT INTO words(words, rank) VALUES ('automerge', 8)
+
+-- name: mark_create
+-- How far the log is indexed, and which log: written in the transaction of the rows themselves.
+CREATE TABLE mark(
+  only INTEGER PRIMARY KEY CHECK(only = 1),
+  store_id TEXT,
+  stamp TEXT,
+  message INTEGER NOT NULL,
+  change INTEGER NOT NULL
+) STRICT
+
+-- name: mark_insert
+INSERT INTO mark(only, message, change) VALUES (1, 0, 0)
+
+-- name: mark_read
+SELECT store_id, stamp, message, change FROM mark
+
+-- name: mark_set
+UPDATE mark SET store_id = :store_id, stamp = :stamp, message = :message, change = :change
+
+-- name: words_insert
+INSERT INTO words(rowid, body) VALUES (:id, :body)
+
+-- name: words_delete
+DELETE FROM words WHERE rowid BETWEEN :first AND :last
+
+-- name: words_count
+SELECT count(*) FROM words_docsize
+
+-- name: words_newest
+SELECT rowid FROM words WHERE words MATCH :match AND rowid < :below AND rowid > :above
+ORDER BY rowid DESC
+
+-- name: words_ranked
+SELECT rowid FROM words WHERE words MATCH :match AND rowid <= :newest AND rowid > :above
+ORDER BY rank, rowid DESC

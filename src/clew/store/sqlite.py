@@ -1,0 +1,192 @@
+"""The store's waist on SQLite, through APSW.
+
+Writes go through group commit on one connection (commit.py), reads through a stack of others, each
+on a snapshot of its own. Nobody opens the database, -wal or -shm except through APSW.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import time
+import weakref
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from typing import TypeVar
+
+import apsw
+
+from clew.errors import Busy, StoreError
+from clew.store import migrate, queries
+from clew.store.backend import Unit
+from clew.store.batch import BatchRunner
+from clew.store.commit import Committer
+from clew.store.forks import watch
+from clew.store.guard import FileIdentity
+from clew.store.migrate import Header, Meta, Migration
+from clew.store.sqlite_connections import Connections, check_version, connect
+from clew.store.sqlite_writer import SqliteWriter
+from clew.store.turnstile import Turnstile
+
+T = TypeVar("T")
+
+READ_THREADS = 4
+
+_creating = threading.Lock()
+
+
+@cache
+def _statements() -> Mapping[str, str]:
+    """The store's statements, read once per process."""
+    return queries.load("sqlite")
+
+
+class SqliteBackend:
+    """`Backend` on one SQLite file.
+
+    `readers`: idle connections kept for reading. `patience`: seconds that a write may wait for
+    its turn, and SQLite for a lock, before Busy. `create`: make the file if there is none.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        readers: int = 4,
+        patience: float = 30.0,
+        create: bool = True,
+        statements: Mapping[str, str] | None = None,
+        migrations: Sequence[Migration] | None = None,
+    ) -> None:
+        check_version(apsw.sqlite_lib_version())
+        self.path = os.path.realpath(path)
+        _ensure_file(self.path, create)
+        header = migrate.examine(self.path)
+        identity = FileIdentity(self.path)
+        self._patience = patience
+        self._turnstile = Turnstile(self.path)
+        self._connections = Connections(
+            self.path, _statements() if statements is None else statements, readers, patience
+        )
+        try:
+            self.meta = self._open(header, migrations or migrate.known())
+        except BaseException:
+            self._connections.close()
+            self._turnstile.close()
+            raise
+        self._writer = SqliteWriter(self._connections.writer, identity, self.meta.stamp)
+        self._committer = Committer(self._writer, self._turnstile, patience=patience)
+        self._pool: ThreadPoolExecutor | None = None
+        self._forgotten = weakref.finalize(
+            self, _release, self._committer, self._connections, self._writer
+        )
+        watch(self)
+
+    @property
+    def runner(self) -> BatchRunner:
+        """Counters of the write path: units, commits, reruns."""
+        return self._committer.runner
+
+    def write(self, unit: Unit[T]) -> T:
+        """Run a unit in a transaction, maybe with others; its result is durable on return."""
+        return self._committer.write(unit)
+
+    async def write_async(self, unit: Unit[T]) -> T:
+        """As `write`, without blocking the loop."""
+        return await self._committer.write_async(unit)
+
+    def read(self, reader: Unit[T]) -> T:
+        """Run a reader on one snapshot. Reads may nest; each has its own."""
+        connections = self._connections
+        transaction = connections.take()
+        try:
+            transaction.begin("BEGIN")
+            return reader(transaction)
+        finally:
+            connections.give_back(transaction)
+
+    async def read_async(self, reader: Unit[T]) -> T:
+        """As `read`, in a small pool of threads."""
+        self._connections.check()
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(READ_THREADS, "clew-read")
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self.read, reader)
+
+    def change_token(self) -> int:
+        """Differs whenever anybody, this store included, has committed since it was last asked."""
+        return self._connections.data_version()
+
+    def close(self) -> None:
+        """Wait for the units in the queue, then release everything. A clean close of the last
+        store on a file leaves it without a -wal. May be repeated."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown()
+        _release(self._committer, self._connections, self._writer)
+        self._forgotten.detach()
+
+    def forked(self) -> None:
+        """In the child of a fork: refuse, and leave what belongs to the parent alone."""
+        self._pool = None
+        self._connections.disown()
+        self._writer.disown()
+
+    def _open(self, header: Header, migrations: Sequence[Migration]) -> Meta:
+        """The store's own record. The common case, a file that is up to date, is one SELECT on
+        the connection that the first read will use."""
+        if header.wal:
+            reader = connect(self.path, self._patience)
+            try:
+                meta = migrate.current(reader, migrations)
+            except BaseException:
+                reader.close(True)
+                raise
+            self._connections.adopt(reader)
+            if meta is not None:
+                return meta
+        with self._turn():
+            writer = connect(self.path, self._patience, writer=True)
+            try:
+                return migrate.migrate(writer, migrations)
+            finally:
+                writer.close(True)
+
+    @contextmanager
+    def _turn(self) -> Generator[None, None, None]:
+        """Inside the turnstile, for a migration: busy writers would starve it otherwise."""
+        deadline = time.monotonic() + self._patience
+        while not self._turnstile.try_enter():
+            if time.monotonic() > deadline:
+                raise Busy(f"another process has been writing to {self.path}; cannot migrate it")
+            time.sleep(0.005)
+        try:
+            yield
+        finally:
+            self._turnstile.leave()
+
+
+def _ensure_file(path: str, create: bool) -> None:
+    """Have a file, readable by nobody else. One thread at a time, and only a new file: closing a
+    descriptor of one that SQLite has open in this process would drop its locks."""
+    with _creating:
+        if os.path.exists(path):
+            return
+        if not create:
+            raise StoreError(f"there is no store at {path}")
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            pass  # another process was faster
+        except OSError as error:
+            raise StoreError(f"cannot create {path}: {error.strerror}") from error
+
+
+def _release(committer: Committer, connections: Connections, writer: SqliteWriter) -> None:
+    """Close what a store has, the writer last: it moves the -wal into the database. In the child
+    of a fork each of them does nothing."""
+    committer.close()
+    connections.close()
+    writer.close()

@@ -1,0 +1,154 @@
+"""Opens SQLite connections with the settings of the store, and keeps idle ones for reading."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, cast
+
+import apsw
+
+from clew.errors import StoreClosed, StoreError
+from clew.store.forks import INHERITED
+from clew.store.sqlite_driver import query, translate
+from clew.store.sqlite_transaction import SqliteTransaction
+
+STATEMENTS = 320
+"""Prepared statements kept per connection: all that the store has."""
+
+_READER = "PRAGMA cache_size = -16384; PRAGMA query_only = 1"
+_WRITER = "PRAGMA cache_size = -65536; PRAGMA synchronous = FULL"
+
+
+@cache
+def check_version(version: str) -> None:
+    """Refuse an SQLite that can lose a commit: before 3.51.3, and in 3.52.0, a reset of the WAL
+    under several connections may drop frames."""
+    number = tuple(int(part) for part in version.split("."))
+    if number < (3, 51, 3) or number == (3, 52, 0):
+        raise StoreError(
+            f"SQLite {version} can lose commits in WAL mode. Remedy: pip install -U apsw"
+        )
+
+
+def connect(path: str, patience: float, writer: bool = False) -> apsw.Connection:
+    """A connection to an existing file.
+
+    It holds on to itself through a function of its own, in a cycle that nothing but `close`
+    breaks: in the child of a fork it must not be closed by the collector or at exit, because the
+    close of what SQLite takes for the last connection deletes the -wal, by now maybe another's.
+    """
+    try:
+        connection = apsw.Connection(
+            path, flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=STATEMENTS
+        )
+    except apsw.Error as error:
+        failure = translate(error)
+        failure.add_note(f"while opening {path}")
+        raise failure from error
+    try:
+        connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
+        connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
+        connection.set_busy_timeout(int(patience * 1000))
+        query(connection, _WRITER if writer else _READER)
+    except BaseException:
+        connection.close(True)
+        raise
+    keep: Any = _Keep(connection)
+    cast(Any, connection).create_scalar_function("clew_keep", keep, 0)
+    return connection
+
+
+class _Keep:
+    """A function that nobody calls."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def __call__(self) -> None:
+        return None
+
+
+class Connections:
+    """Connections of one store: a stack of idle readers, at most `keep` of them.
+
+    Never waits for one: a reader that reads again inside its own read gets another connection.
+    """
+
+    def __init__(
+        self, path: str, statements: Mapping[str, str], keep: int, patience: float
+    ) -> None:
+        self._path = path
+        self._statements = statements
+        self._keep = keep
+        self._patience = patience
+        self._lock = threading.Lock()
+        self._idle: list[SqliteTransaction] = []
+        self._lent: set[SqliteTransaction] = set()
+        self._watcher: apsw.Connection | None = None
+        self._refusal: str | None = None
+
+    def check(self) -> None:
+        """Raise StoreClosed if there are no connections any more."""
+        if self._refusal is not None:
+            raise StoreClosed(self._refusal)
+
+    def writer(self) -> SqliteTransaction:
+        """A new connection for writing, which the caller closes."""
+        return SqliteTransaction(connect(self._path, self._patience, True), self._statements)
+
+    def adopt(self, connection: apsw.Connection) -> None:
+        """Keep a connection that was opened for something else, for the first read."""
+        self._idle.append(SqliteTransaction(connection, self._statements))
+
+    def take(self) -> SqliteTransaction:
+        """A connection for reading; to be given back."""
+        with self._lock:
+            self.check()
+            if self._idle:
+                reader = self._idle.pop()
+                self._lent.add(reader)
+                return reader
+        reader = SqliteTransaction(connect(self._path, self._patience), self._statements)
+        with self._lock:
+            self._lent.add(reader)
+        return reader
+
+    def give_back(self, reader: SqliteTransaction) -> None:
+        """End its transaction and keep it, or close it: too many, or broken, or all is closed."""
+        reader.end()
+        with self._lock:
+            self._lent.discard(reader)
+            if self._refusal is None and not reader.broken and len(self._idle) < self._keep:
+                self._idle.append(reader)
+                return
+        reader.close()
+
+    def data_version(self) -> int:
+        """SQLite's count of other connections' commits, asked on one that never commits."""
+        with self._lock:
+            self.check()
+            if self._watcher is None:
+                self._watcher = connect(self._path, self._patience)
+            return int(query(self._watcher, "PRAGMA data_version")[0][0])
+
+    def close(self) -> None:
+        """Close those that are idle, and from now on each that is given back."""
+        with self._lock:
+            self._refusal = self._refusal or "the store is closed"
+            idle, self._idle = self._idle, []
+            watcher, self._watcher = self._watcher, None
+        for reader in idle:
+            reader.close()
+        if watcher is not None:
+            watcher.close(True)
+
+    def disown(self) -> None:
+        """In the child of a fork: touch none of them again, and refuse. The lock is new because
+        a thread that does not exist here may hold the old one."""
+        self._lock = threading.Lock()
+        self._refusal = INHERITED
+        for reader in self._lent:
+            reader.disown()
+        self._idle, self._watcher = [], None

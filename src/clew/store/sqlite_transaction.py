@@ -1,0 +1,131 @@
+"""Named statements on one SQLite connection, and the edges of its transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn, cast
+
+import apsw
+
+from clew.errors import StoreClosed, StoreError
+from clew.store.backend import Row, Value
+from clew.store.forks import INHERITED
+from clew.store.sqlite_driver import translate
+
+
+class SqliteTransaction:
+    """`Transaction` on a connection that is used again and again; one thread at a time.
+
+    Every statement runs to its end (`fetchall`): one that is abandoned at its first row may skip
+    the checks that SQLite makes after the last.
+    """
+
+    __slots__ = ("_connection", "_execute", "_live", "_statements", "broken")
+
+    def __init__(self, connection: apsw.Connection, statements: Mapping[str, str]) -> None:
+        self._connection = connection
+        self._statements = statements
+        self._live: Any = cast(Any, connection.cursor()).execute
+        self._execute = self._live
+        self.broken = False
+        """Whether the connection must not be used again."""
+
+    # -- the waist
+
+    def rows(self, name: str, **params: Value) -> list[Row]:
+        try:
+            return self._execute(self._statements[name], params).fetchall()
+        except (apsw.Error, MemoryError) as error:
+            self._fail(name, error)
+
+    def row(self, name: str, **params: Value) -> Row | None:
+        try:
+            rows = self._execute(self._statements[name], params).fetchall()
+        except (apsw.Error, MemoryError) as error:
+            self._fail(name, error)
+        return rows[0] if rows else None
+
+    def run(self, name: str, **params: Value) -> None:
+        try:
+            self._execute(self._statements[name], params).fetchall()
+        except (apsw.Error, MemoryError) as error:
+            self._fail(name, error)
+
+    def changed(self, name: str, **params: Value) -> int:
+        try:
+            self._execute(self._statements[name], params).fetchall()
+        except (apsw.Error, MemoryError) as error:
+            self._fail(name, error)
+        return self._connection.changes()
+
+    def batch(self, name: str, params: Iterable[Mapping[str, Value]]) -> None:
+        if self._execute is not self._live:
+            self._execute(name, params)
+        try:
+            cast(Any, self._connection).executemany(self._statements[name], params).fetchall()
+        except (apsw.Error, MemoryError) as error:
+            self._fail(name, error)
+
+    def _fail(self, name: str, error: apsw.Error | MemoryError) -> NoReturn:
+        """Raise what the error means. Only a constraint leaves the transaction as it was; any
+        other fault ends it here, and statements that the unit may still try are refused, because
+        outside a transaction each would commit by itself."""
+        failure: StoreError | MemoryError = (
+            error
+            if isinstance(error, MemoryError)
+            else translate(error, self._connection.system_errno)
+        )
+        if not (isinstance(error, apsw.ConstraintError) and self._connection.in_transaction):
+            self.end()
+            self._execute = _ended
+        failure.add_note(f"in statement {name}")
+        raise failure from (None if failure is error else error)
+
+    # -- the edges
+
+    @property
+    def in_transaction(self) -> bool:
+        return not self.broken and self._connection.in_transaction
+
+    def begin(self, how: str) -> None:
+        """Run BEGIN or BEGIN IMMEDIATE; statements work again."""
+        self._execute = self._live
+        self.edge(how)
+
+    def edge(self, statement: str) -> None:
+        """Run a statement that moves an edge of the transaction, such as COMMIT or SAVEPOINT."""
+        try:
+            self._live(statement)
+        except apsw.Error as error:
+            raise translate(error, self._connection.system_errno) from error
+
+    def end(self) -> None:
+        """Roll back if a transaction is open. Never raises: a connection that cannot is broken."""
+        try:
+            if self.in_transaction:
+                self._live("ROLLBACK")
+        except apsw.Error:
+            self.broken = True
+
+    def close(self) -> None:
+        """Close the connection, unless it is another process'. Never raises: what closing could
+        not do, the next opener does."""
+        if self._live is not _disowned:
+            self.broken = True
+            try:
+                self._connection.close(True)
+            except apsw.Error:
+                pass
+
+    def disown(self) -> None:
+        """In the child of a fork: never touch the connection again, not even to close it."""
+        self._live = self._execute = _disowned
+        self.broken = True
+
+
+def _ended(*_: object) -> NoReturn:
+    raise StoreError("the transaction ended with an earlier error of this unit of work")
+
+
+def _disowned(*_: object) -> NoReturn:
+    raise StoreClosed(INHERITED)

@@ -1,0 +1,136 @@
+"""Opening a store, and what is done to it as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from clew.clock import Clock, SystemClock
+from clew.config import Limits, default_path
+from clew.domain.conversations import ConversationInfo, ListFilter, Page
+from clew.domain.notes import Job, JobRight
+from clew.domain.parts import Parts
+from clew.errors import InputError
+from clew.ids import Ids
+from clew.store import bindings, deletion, dictionary, jobs, listing
+from clew.store.codec import Codec
+from clew.store.database import Database
+from clew.store.holders import new_holder
+from clew.store.kit import Kit
+from clew.store.profile import Profile
+from clew.store.search import Search
+from clew.store.sqlite import SqliteBackend
+from clew.store.verify import Problem, verify
+
+JOB_TTL = 60_000_000
+"""Microseconds."""
+INBOUND_DAYS = 30
+
+
+class Store:
+    """An open store. One per process and file is enough; threads and tasks may share it."""
+
+    def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
+        self._db = Database(backend, kit)
+        self._backend = backend
+        self._search = Search(f"{path}.search", backend, self._decode)
+        self._holder = new_holder()
+        self.path = path
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def close(self) -> None:
+        """Release files. Work that was accepted is durable already. Closing twice is harmless."""
+        self._search.close()
+        self._backend.close()
+
+    def profile(self, name: str) -> Profile:
+        """A profile; it exists as soon as it has a conversation."""
+        return Profile(self._db, self._search, name)
+
+    # ------------------------------------------------------------------ administration
+
+    def profiles(self) -> tuple[tuple[str, int], ...]:
+        """(name, conversations) of every profile."""
+        rows = self._db.read(lambda tx: tx.rows("conversation_profiles"))
+        return tuple((row[0], row[1]) for row in rows)
+
+    def list_all(
+        self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[ConversationInfo]:
+        """Conversations of every profile, newest activity first."""
+        self._db.kit.limits.check_page(limit)
+        want = want or ListFilter()
+        return self._db.read(lambda tx: listing.list_page(tx, None, want, limit, cursor))
+
+    @property
+    def search_index(self) -> Search:
+        """The search file: its state, and catching up by hand."""
+        return self._search
+
+    def verify(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+        """Check every invariant of docs/invariants.md; an empty list when all hold."""
+        return verify(self._db, progress)
+
+    def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:
+        """Take the right to a job that must run once at a time; None while another holds it, or
+        when it was done less than `every` microseconds ago."""
+        holder = self._holder
+        return self._db.write(lambda tx: jobs.claim(tx, self._db.kit, name, holder, ttl, every))
+
+    def renew_job(self, right: JobRight) -> None:
+        """A sign of life; RightLost when another has taken the job."""
+        self._db.write(lambda tx: jobs.renew(tx, self._db.kit, right))
+
+    def release_job(self, right: JobRight, *, done: bool = True) -> bool:
+        """Give a job back; False when it was lost meanwhile."""
+        return self._db.write(lambda tx: jobs.release(tx, self._db.kit, right, done))
+
+    def jobs(self) -> tuple[Job, ...]:
+        """All jobs by name."""
+        return self._db.read(jobs.all_of)
+
+    def maintain(self) -> None:
+        """Housekeeping, safe at any time and in several processes: ends deletions that a crash
+        interrupted, forgets old deliveries, trains the compression dictionary once there are
+        enough messages, brings the search file up to date."""
+        right = self.claim_job("maintain")
+        if right is None:
+            return
+        for no in self._db.read(deletion.pending):
+            deletion.finish(self._backend, self._db.kit, no)
+        before = self._db.kit.clock.now() - INBOUND_DAYS * 86_400_000_000
+        self._db.write(lambda tx: bindings.expire_inbound(tx, before))
+        dictionary.train_if_due(self._db)
+        self._search.catch_up()
+        self.release_job(right)
+
+    def _decode(self, data: bytes):
+        return self._db.decoded(self._db.kit.codec.parts, data)
+
+
+def open_store(
+    path: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
+    limits: Limits | None = None,
+) -> Store:  # fmt: skip
+    """Open the store at a path, making it if it is not there.
+
+    Without a path: CLEW_STORE, else clew.db in CLEW_HOME, else ~/.clew/clew.db. Raises StoreError
+    when the file is not a store, SchemaTooNew when a newer clew wrote it.
+    """
+    where = default_path() if path is None else Path(path).expanduser()
+    if "://" in str(path):
+        raise InputError(f"{path}: only files can be opened by this version; give a path")
+    clock = clock or SystemClock()
+    where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    backend = SqliteBackend(where)
+    kit = Kit(Codec(), ids or Ids(clock), clock, limits or Limits())
+    return Store(backend, kit, where)

@@ -1,0 +1,1 @@
+"""Fakes that ship with clew, for tests of code that uses it."""
