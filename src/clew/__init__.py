@@ -35,7 +35,7 @@ from clew.domain.parts import (
     ToolResult,
     Unknown,
 )
-from clew.domain.routes import route_key
+from clew.domain.routes import Received, ResetOutcome, route_key
 from clew.domain.search import Hit, SearchPage, SearchQuery
 from clew.domain.turns import (
     CallPlan,
@@ -58,6 +58,7 @@ from clew.errors import (
     Corrupt,
     CutOvertaken,
     Ended,
+    InboxFull,
     InputError,
     InvalidCompaction,
     InvalidCursor,
@@ -79,7 +80,8 @@ from clew.errors import (
 )
 from clew.store.conversation import Conversation
 from clew.store.profile import Profile, Stats
-from clew.store.reader import ContextInputs, ConversationReader
+from clew.store.reader import ConversationReader
+from clew.store.reading import ContextInputs
 from clew.store.store import Store
 from clew.store.store import open_store as open
 from clew.store.turn import TurnHandle
@@ -91,13 +93,14 @@ __all__ = [
     "Ambiguous", "Appended", "Attempt", "BatchConflict", "Busy", "CallPlan", "CallResult",
     "Cancelled", "Change", "ClewError", "Compaction", "ContextInputs", "Conversation",
     "ConversationInfo", "ConversationReader", "Corrupt", "Cut", "CutOutcome", "CutOvertaken",
-    "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image", "Inline", "InputError",
-    "InvalidCompaction", "InvalidCursor", "Job", "KeyReused", "Limits", "ListFilter", "Mark",
-    "Message", "ModelUsage", "NewConversation", "NotFound", "Overtaken", "Page", "Part", "Parts",
-    "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Ref", "Refused",
-    "Right", "RightLost", "Role", "SchemaTooNew", "SearchPage", "SearchQuery",
-    "SearchUnavailable", "Stale", "Stats", "Store", "StoreClosed", "StoreError", "StoreFull",
-    "StoreReplaced", "Stub", "Text", "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn",
-    "TurnEnded", "TurnHandle", "TurnKnown", "TurnOpen", "TurnQueued", "Unknown", "Usage",
-    "Waiting", "Workspace", "assistant", "open", "route_key", "user",
+    "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image", "InboxFull", "Inline",
+    "InputError", "InvalidCompaction", "InvalidCursor", "Job", "KeyReused", "Limits",
+    "ListFilter", "Mark", "Message", "ModelUsage", "NewConversation", "NotFound", "Overtaken",
+    "Page", "Part", "Parts", "Presence", "Problem", "Profile", "Proposal", "ReadOnly",
+    "Reasoning", "Received", "Ref", "Refused", "ResetOutcome", "Right", "RightLost", "Role",
+    "SchemaTooNew", "SearchPage", "SearchQuery", "SearchUnavailable", "Stale", "Stats", "Store",
+    "StoreClosed", "StoreError", "StoreFull", "StoreReplaced", "Stub", "Text", "Todo",
+    "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded", "TurnHandle", "TurnKnown",
+    "TurnOpen", "TurnQueued", "Unknown", "Usage", "Waiting", "Workspace", "assistant", "open",
+    "route_key", "user",
 ]  # fmt: skip

@@ -13,6 +13,7 @@
     │   ├── Ended             the conversation has ended (attribute: reason, boundary)
     │   ├── ReadOnly          the conversation or handle takes no writes
     │   ├── TurnOpen          a turn is running and somebody holds its right
+    │   ├── InboxFull         too many messages wait already (retryable)
     │   ├── RightLost         another holder has taken the right to run
     │   ├── Cancelled         the attempt was cancelled, failed or committed by nobody
     │   ├── Overtaken         the view moved while the summary was written
@@ -148,6 +149,19 @@ class TurnOpen(Refused):
         self.conversation, self.turn, self.holder = conversation, turn, holder
         held = f"held by {holder}" if holder else "waiting for a person"
         super().__init__(f"turn {turn} of {conversation} is open ({held})")
+
+
+class InboxFull(Refused):
+    """More messages wait than the limit allows; the sender may try again later."""
+
+    retryable = True
+
+    def __init__(self, conversation: str, limit: int) -> None:
+        self.conversation, self.limit = conversation, limit
+        super().__init__(
+            f"{limit} messages wait in the inbox of {conversation} already; "
+            f"let the running turn end, or raise Limits.inbox"
+        )
 
 
 class RightLost(Refused):

@@ -16,7 +16,7 @@ from clew.domain.messages import Message, Role
 from clew.domain.parts import Parts, Reasoning, Text, ToolResult, answered_ids, call_ids
 
 if TYPE_CHECKING:
-    from clew.store.reader import ContextInputs
+    from clew.store.reading import ContextInputs
 
 INTERRUPTED = "[interrupted: this call did not finish]"
 

@@ -69,6 +69,9 @@ class ConversationInfo(Struct, frozen=True, kw_only=True):
     end_reason: str | None
     reopened_at: int | None
     meta: dict[str, Any] | None
+    prompt_hash: str | None = None
+    """SHA-256 of the system prompt, and of the tool set below."""
+    toolset_hash: str | None = None
 
     @property
     def ended(self) -> bool:

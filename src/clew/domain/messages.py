@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
@@ -56,24 +56,23 @@ class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Microseconds; the store's clock when None."""
 
 
-class Message:
+class Message(Struct, eq=False, gc=False):
     """A committed message. It never changes; its parts are decoded when first asked for.
 
-    Made by the store from a row (see `ROW`) and a decoder, or from values by `Message.of`.
+    Made by the store from a row (see `ROW`) and a decoder, or from values by `Message.of`. A Struct
+    only because it is made a thousand at a time (no reference cycle can pass through it, hence
+    gc=False); read the properties, not the fields.
     """
 
-    __slots__ = ("_decode", "_parts", "_row")
+    _row: tuple[Any, ...]
+    _decode: Callable[[bytes], Parts]
+    _parts: Parts | None = None
 
-    ROW = (
+    ROW: ClassVar = (
         "seq", "uid", "role", "parts", "created_at", "key", "turn", "author", "api_group",
         "replaces", "tokens", "meta",
     )  # fmt: skip
     """The columns of a row; role as its number, uid as bytes, meta as JSON text."""
-
-    def __init__(self, row: tuple[Any, ...], decode: Callable[[bytes], Parts]) -> None:
-        self._row = row
-        self._decode = decode
-        self._parts: Parts | None = None
 
     @classmethod
     def of(
@@ -89,8 +88,8 @@ class Message:
             (seq, bytes.fromhex(uid), code, b"", created_at, key, turn, author, api_group,
              replaces, tokens, text),
             _no_decoder,
+            parts,
         )  # fmt: skip
-        message._parts = parts
         return message
 
     @property
@@ -109,10 +108,9 @@ class Message:
 
     @property
     def parts(self) -> Parts:
-        parts = self._parts
-        if parts is None:
-            parts = self._parts = self._decode(self._row[3])
-        return parts
+        if self._parts is None:
+            self._parts = self._decode(self._row[3])
+        return self._parts
 
     @property
     def created_at(self) -> int:
@@ -151,6 +149,10 @@ class Message:
     def text(self) -> str:
         """The text parts, joined by line ends."""
         return plain_text(self.parts)
+
+    def inherited(self) -> Message:
+        """The same message as a branch shows it: turns stay with the conversation they ran in."""
+        return Message((*self._row[:6], None, *self._row[7:]), self._decode, self._parts)
 
     def draft(self) -> Draft:
         """The same message as a draft; appending it where it came from returns this message."""

@@ -7,7 +7,7 @@ A piece that no type here describes is kept verbatim in `Unknown`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from msgspec import Struct
@@ -104,6 +104,16 @@ def call_ids(parts: Parts) -> tuple[str, ...]:
 def answered_ids(parts: Parts) -> tuple[str, ...]:
     """Ids of the calls that these parts answer."""
     return tuple(part.call_id for part in parts if isinstance(part, ToolResult))
+
+
+def unasked_ids(messages: Iterable[Parts]) -> set[str]:
+    """Ids of calls that these messages answer without one of them having made the call before."""
+    made: set[str] = set()
+    unasked: set[str] = set()
+    for parts in messages:
+        unasked.update(id for id in answered_ids(parts) if id not in made)
+        made.update(call_ids(parts))
+    return unasked
 
 
 def searchable(parts: Parts) -> Iterator[str]:

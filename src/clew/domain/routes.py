@@ -8,8 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from msgspec import Struct
+
+from clew.domain.messages import Appended
 from clew.domain.text import exact
 from clew.errors import InputError
+
+
+class Received(Struct, frozen=True):
+    """What became of a delivery. `again`: it had been received before, this is the first result."""
+
+    conversation: str
+    appended: Appended | None
+    again: bool
+    result: str | None = None
+
+
+class ResetOutcome(Struct, frozen=True):
+    """The new conversation, the one it follows, and how many waiting messages it carried over."""
+
+    conversation: str
+    previous: str | None
+    carried: int
 
 
 def route_key(fields: Mapping[str, str | int | None]) -> str:

@@ -39,7 +39,7 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     conversation: str | None = None
     """Id of one conversation, as a person sees it: what a branch inherits belongs to it."""
     order: Order = "newest"
-    """newest: by commit, latest first. relevance: the best of the newest 20,000 messages."""
+    """newest: by commit, latest first. relevance: the best 200 of the newest 2,000 hits."""
     hidden: bool = False
     """Also messages that a cut in force hides, or that a later message replaces."""
     archived: bool = False
@@ -85,12 +85,14 @@ class SearchPage(Struct, frozen=True, kw_only=True):
     asked for, or none, and still have a `next`: the work of one call is bounded.
     `behind`: how many committed messages were not looked at, at most; 0 means the page is complete.
     `scanned`: how many messages were considered.
+    `unreadable`: how many of them could not be read, because what is stored is damaged.
     """
 
     hits: tuple[Hit, ...]
     next: str | None
     behind: int
     scanned: int
+    unreadable: int = 0
 
 
 class SearchStatus(Struct, frozen=True, kw_only=True):
@@ -98,11 +100,13 @@ class SearchStatus(Struct, frozen=True, kw_only=True):
 
     `state`: ready (every message is indexed), behind (the rest is scanned by each query),
     missing (the next catch-up makes it), unusable (`problem` says why; queries scan the log).
-    `behind`: messages not indexed yet, at most. `size`: bytes on disk.
+    `behind`: messages not indexed yet, at most. `size`: bytes on disk. `unreadable`: messages that
+    could not be read when they were indexed; each query tries them again.
     """
 
     state: State
     rows: int
     behind: int
     size: int
+    unreadable: int = 0
     problem: str | None = None

@@ -33,7 +33,7 @@ def exact(what: str, text: str) -> str:
 
 def shorten(text: str, limit: int) -> str | None:
     """The first non-empty line-joined words of a text, at most `limit` characters; None if none."""
-    words = " ".join(text[: limit * 4].split())
+    words = " ".join(text[: limit * 2].split()) or " ".join(text[: limit * 50].split())
     if not words:
         return None
     return clean(words if len(words) <= limit else words[: limit - 1].rstrip() + "…")

@@ -8,7 +8,7 @@ from clew.domain.messages import Appended, Draft
 from clew.store import conversations, inbox, log, turns
 from clew.store.backend import Transaction
 from clew.store.conversations import Locked
-from clew.store.drafts import prepare
+from clew.store.drafts import Prepared, prepare
 from clew.store.kit import Kit
 from clew.store.unit import Once
 
@@ -32,38 +32,49 @@ class Append(Once[Appended]):
         return self.onto(tx, conversations.lock(tx, self._no, self._name))
 
     def is_stored(self, tx: Transaction) -> bool:
+        assert self._first is not None
         row = conversations.lock(tx, self._no, self._name)
-        return all(log.find(tx, self._kit, row, self._prepared, self._seen))
+        return log.is_outcome(tx, self._kit, row, self._prepared, self._seen, self._first)
 
     def before(self, tx: Transaction, row: Locked) -> Appended | None:
         """The first outcome, when the whole batch is there already."""
         found = log.find(tx, self._kit, row, self._prepared, self._seen)
-        if not all(found):
+        if not log.all_there(self._prepared, found):
             return None
         uids = log.uids(self._prepared, found)
         return Appended(log.seqs(found), row.head, 0, uids, log.numbers(found))
 
     def onto(self, tx: Transaction, row: Locked) -> Appended:
         """The append itself, for units that hold the lock already."""
-        kit, prepared, seen = self._kit, self._prepared, self._seen
+        seen = self._seen
         self._seen = row.head if seen is None else seen
-        now = kit.clock.now()
-        if row.turn is not None:
-            if turns.is_busy(tx, row, now):
-                return inbox.put(tx, kit, row, prepared, log.find(tx, kit, row, prepared, seen))
-            row = turns.interrupt(tx, row, now, "its holder was gone")
-        if row.waiting and row.ended_at is None and not row.read_only:
+        return append(tx, self._kit, row, self._prepared, seen, self._expect)
+
+
+def append(
+    tx: Transaction, kit: Kit, row: Locked, prepared: tuple[Prepared, ...],
+    seen: int | None = None, expect: int | None = None,
+) -> Appended:  # fmt: skip
+    """Append what is not there yet, or queue it; onto head `expect` and no other, if given."""
+    now = kit.clock.now()
+    found = log.find(tx, kit, row, prepared, seen)
+    fresh = log.missing(prepared, found)
+    if fresh:
+        conversations.check_expected(row, expect, None)
+    if row.turn is not None:
+        if turns.is_busy(tx, row, now):
+            return inbox.put(tx, kit, row, prepared, found)
+        row = turns.interrupt(tx, row, now, "its holder was gone")
+    if fresh:
+        conversations.open_for_append(tx, row, now)
+        if row.waiting and expect is None:  # it came first
             row, _ = inbox.take(tx, kit, row)
-        found = log.find(tx, kit, row, prepared, seen)
-        fresh = log.missing(prepared, found)
-        if fresh:
-            conversations.check_expected(row, self._expect, None)
-            conversations.open_for_append(tx, row, now)
-            row = log.insert(tx, row, prepared[-fresh:])
-        return Appended(
-            seqs=(*log.seqs(found), *range(row.head - fresh + 1, row.head + 1)),
-            head=row.head,
-            new=fresh,
-            uids=log.uids(prepared, found),
-            numbers=log.numbers(found),
-        )
+            found = log.find(tx, kit, row, prepared, seen)
+        row = log.insert(tx, row, prepared[-fresh:])
+    return Appended(
+        seqs=(*log.seqs(found), *range(row.head - fresh + 1, row.head + 1)),
+        head=row.head,
+        new=fresh,
+        uids=log.uids(prepared, found),
+        numbers=log.numbers(found),
+    )

@@ -86,8 +86,8 @@ class BatchRunner:
     """Runs batches on an engine and counts.
 
     `caught` says which exceptions of a unit are its outcome; others end the run half-way and the
-    caller of `run` must roll back. A thread that signals can interrupt passes Exception: there a
-    BaseException is more likely its own interruption than the doing of the unit that was running.
+    caller of `run` must roll back. The main thread passes Exception: there a BaseException is more
+    likely a signal, meant for the thread, than the doing of the unit that was running.
     """
 
     def __init__(self, engine: Engine) -> None:
@@ -103,16 +103,12 @@ class BatchRunner:
         self.units += len(entries)
         if not self._begin(entries, caught):
             return
-        error = self._bare(entries, caught)
-        if error is None:
-            error = self._commit(caught)
-            if error is not None:
+        if self._bare(entries, caught):
+            if not self._commit(entries, caught):
                 self._each_alone(entries, caught)
-        elif len(entries) == 1:
-            self._engine.rollback()
-            entries[0].error = error
-        else:
-            self._engine.rollback()
+            return
+        self._engine.rollback()
+        if len(entries) > 1:
             self._guarded(entries, caught)
 
     def _begin(self, entries: Sequence[Entry], caught: Errors) -> bool:
@@ -125,40 +121,43 @@ class BatchRunner:
             return False
         return True
 
-    def _bare(self, entries: Sequence[Entry], caught: Errors) -> BaseException | None:
-        """Run the units one after another; the first error, and then nothing counts."""
+    def _bare(self, entries: Sequence[Entry], caught: Errors) -> bool:
+        """Run the units one after another up to the first that fails; then nothing counts."""
         engine = self._engine
         transaction = engine.transaction
-        try:
-            for entry in entries:
+        for entry in entries:
+            try:
                 entry.result = entry.unit(transaction)
-                if not engine.in_transaction:
-                    return _lost()
-        except caught as error:
-            return error
-        return None
+            except caught as error:
+                entry.error = error
+                return False
+            if not engine.in_transaction:
+                entry.error = _lost()
+                return False
+        return True
 
-    def _commit(self, caught: Errors) -> BaseException | None:
-        """Commit. After an error nothing is open, but what was done may be durable."""
+    def _commit(self, entries: Sequence[Entry], caught: Errors) -> bool:
+        """Commit. If that fails nothing is open any more, but what was done may be durable."""
         start = perf_counter()
         try:
             self._engine.commit()
         except caught as error:
             self._engine.rollback()
-            return error
+            for entry in entries:
+                entry.error = error
+            return False
         self.sync = perf_counter() - start
         self.commits += 1
-        return None
+        return True
 
     def _guarded(self, entries: Sequence[Entry], caught: Errors) -> None:
         """Run again with a savepoint around each, so that one that refuses harms no other."""
         self.reruns += 1
         if not self._begin(entries, caught):
             return
-        if self._saved(entries, caught) and self._commit(caught) is None:
-            return
-        self._engine.rollback()
-        self._each_alone(entries, caught)
+        if not (self._saved(entries, caught) and self._commit(entries, caught)):
+            self._engine.rollback()
+            self._each_alone(entries, caught)
 
     def _saved(self, entries: Sequence[Entry], caught: Errors) -> bool:
         """Whether the transaction is whole at the end. It is not once the engine has left it: the
@@ -187,12 +186,11 @@ class BatchRunner:
         for entry in entries:
             self.reruns += 1
             entry.error = None
-            if self._begin((entry,), caught):
-                error = self._bare((entry,), caught)
-                if error is None:
-                    error = self._commit(caught)
+            alone = (entry,)
+            if self._begin(alone, caught) and not (
+                self._bare(alone, caught) and self._commit(alone, caught)
+            ):
                 self._engine.rollback()
-                entry.error = error
 
 
 def _lost() -> StoreError:

@@ -15,11 +15,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.domain.conversations import NewConversation
-from clew.domain.messages import Appended, Draft
+from clew.domain.messages import Draft
+from clew.domain.routes import Received, ResetOutcome
 from clew.errors import Ended, NotFound
 from clew.store import conversations, inbox, turns
 from clew.store.append import Append
 from clew.store.backend import Transaction
+from clew.store.codec import json_text, json_value
 from clew.store.conversations import Locked
 from clew.store.kit import Kit
 from clew.store.unit import Once
@@ -30,23 +32,6 @@ class Bound(Struct, frozen=True):
 
     conversation: str
     created: bool
-
-
-class Received(Struct, frozen=True):
-    """What became of a delivery. `again`: it had been received before, this is the first result."""
-
-    conversation: str
-    appended: Appended | None
-    again: bool
-    result: str | None = None
-
-
-class ResetOutcome(Struct, frozen=True):
-    """The new conversation, the one it follows, and how many waiting messages it carried over."""
-
-    conversation: str
-    previous: str | None
-    carried: int
 
 
 class Place(Struct, frozen=True):
@@ -65,6 +50,15 @@ def find(tx: Transaction, place: Place) -> str | None:
     """The bound conversation's id."""
     row = tx.row("binding_get", profile=place.profile, source=place.source, key=place.key)
     return None if row is None else row[0]
+
+
+def find_live(tx: Transaction, place: Place) -> tuple[int, str] | None:
+    """The bound conversation, unless a boundary has ended it: then a new one has to follow."""
+    id = find(tx, place)
+    if id is None:
+        return None
+    row = conversations.lock_by_id(tx, place.profile, id)
+    return None if row.ended_at is not None and row.boundary else (row.no, id)
 
 
 class Bind(Once[Bound]):
@@ -122,7 +116,7 @@ def reset_onto(
             conversation=id, at=now,
         )  # fmt: skip
     else:
-        inbox.carry(tx, row, conversations.lock(tx, no))
+        inbox.carry(tx, kit, row, conversations.lock(tx, no))
         tx.run(
             "binding_replace", profile=place.profile, source=place.source, key=place.key,
             conversation=id, old=row.id, at=now,
@@ -159,20 +153,22 @@ class Receive(Once[Received]):
         new: NewConversation, result: str | None,
     ) -> None:  # fmt: skip
         self._kit, self._place = kit, place
-        self._account, self._key = kit.key("account", account), kit.key("inbound key", key)
-        self._bind, self._result = Bind(kit, place, new), kit.json("result", result)
+        self._address = {
+            "profile": place.profile, "source": place.source,
+            "account": kit.key("account", account), "key": kit.key("inbound key", key),
+        }  # fmt: skip
+        kit.json("result", result)
+        self._bind, self._result = Bind(kit, place, new), result
         self._append = Append(kit, 0, "", drafts) if drafts else None
+
+    def is_stored(self, tx: Transaction) -> bool:
+        return self._before(tx) == self._first
 
     def run(self, tx: Transaction) -> Received:
         place = self._place
-        address = {
-            "profile": place.profile, "source": place.source, "account": self._account,
-            "key": self._key,
-        }  # fmt: skip
-        before = tx.row("inbound_get", **address)
+        before = self._before(tx)
         if before is not None:
-            first = msgspec.json.decode(before[1], type=Received)
-            return replace(first, again=True)
+            return replace(before, again=True)
         conversation = self._bind.onto(tx).conversation
         appended = None
         if self._append is not None:
@@ -182,10 +178,15 @@ class Receive(Once[Received]):
             appended = self._append.onto(tx, row)
         received = Received(conversation, appended, False, self._result)
         tx.run(
-            "inbound_insert", **address, conversation=conversation,
-            result=msgspec.json.encode(received).decode(), at=self._kit.clock.now(),
+            "inbound_insert", **self._address, conversation=conversation,
+            result=json_text(msgspec.to_builtins(received)), at=self._kit.clock.now(),
         )  # fmt: skip
         return received
+
+    def _before(self, tx: Transaction) -> Received | None:
+        """The first result of this delivery."""
+        row = tx.row("inbound_get", **self._address)
+        return None if row is None else msgspec.convert(json_value(row[1]), Received)
 
 
 def expire_inbound(tx: Transaction, before: int) -> int:

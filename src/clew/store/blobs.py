@@ -9,10 +9,18 @@ from clew.errors import InputError, NotFound
 from clew.store.backend import Transaction
 
 
-def insert(tx: Transaction, no: int, blobs: Mapping[bytes, bytes]) -> None:
-    """Store bytes; what is there already stays."""
+def insert(
+    tx: Transaction, numbers: Sequence[int], blobs: Mapping[bytes, bytes | None]
+) -> None:
+    """Store bytes in the first of these conversations; what is there already stays. Where only the
+    hash is known, one of them has to have the bytes."""
     for digest, data in blobs.items():
-        tx.run("blob_insert", no=no, hash=digest, bytes=data)
+        if data is not None:
+            tx.run("blob_insert", no=numbers[0], hash=digest, bytes=data)
+        elif all(tx.row("blob_known", no=no, hash=digest) is None for no in numbers):
+            raise InputError(
+                f"no bytes with the hash {digest.hex()} are stored in this conversation; pass them"
+            )
 
 
 def get(tx: Transaction, numbers: Sequence[int], digest: str) -> bytes:

@@ -50,11 +50,12 @@ class Branch(Once[int]):
         parts = log.segments(tx, origin.no, origin.base, origin.origin, base)
         clipped = [replace(c, to_seq=min(c.to_seq, base)) for c in kept]
         count = cuts.visible_count(tx, parts, clipped, base)
+        preview = log.last_preview(tx, self._kit.codec, log.ranges(parts, clipped, 1, base))
         inherited = compactions.effective(tx, self._kit, origin.no, clipped, base)
         no = conversations.create(
             tx, self._kit, origin.profile, self._inheriting(tx, origin), id=self.id,
             kind="branch" if base else "root", origin=origin if base else None, base=base,
-            generation=int(inherited is not None), message_count=count,
+            generation=int(inherited is not None), message_count=count, preview=preview,
         )  # fmt: skip
         cuts.copy(tx, origin.no, no, base, below)
         if inherited is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.store.backend import Transaction, Unit
 from clew.store.batch import Entry
+
+if TYPE_CHECKING:
+    import asyncio
 
 QUEUED, TAKEN, DONE = range(3)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Usage
 from clew.errors import NotFound
+from clew.store import conversations
 from clew.store.backend import Row, Transaction
 from clew.store.codec import json_value
 from clew.store.conversations import Locked
 from clew.store.kit import Kit
+from clew.store.unit import Once
 
 
 def plan(
@@ -23,6 +25,23 @@ def plan(
         settings=kit.json("settings", plan.settings), at=now,
     )  # fmt: skip
     return number
+
+
+class Plan(Once[int]):
+    """The unit of a call outside any turn."""
+
+    def __init__(self, kit: Kit, no: int, name: str, plan: CallPlan, attempt: int | None) -> None:
+        self._kit, self._no, self._name = kit, no, name
+        self._plan, self._attempt, self._now = plan, attempt, kit.clock.now()
+
+    def is_stored(self, tx: Transaction) -> bool:
+        assert self._first is not None
+        row = tx.row("model_call_get", no=self._no, number=self._first)
+        return row is not None and (row[3], row[13]) == (self._plan.model, self._now)
+
+    def run(self, tx: Transaction) -> int:
+        row = conversations.lock(tx, self._no, self._name)
+        return plan(tx, self._kit, row, self._plan, self._now, None, self._attempt)
 
 
 def delete(tx: Transaction, no: int) -> None:

@@ -18,7 +18,7 @@ import msgspec
 import zstandard
 
 from clew.domain.parts import Part, Parts
-from clew.errors import Corrupt
+from clew.errors import Corrupt, TooLarge
 
 T = TypeVar("T")
 
@@ -29,45 +29,66 @@ LEVEL = 3
 MAX_DECODED = 1 << 30
 """Bytes; a frame that claims more is damaged."""
 
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
+    LEVEL,
+    format=zstandard.FORMAT_ZSTD1_MAGICLESS,
+    write_content_size=1,
+    write_checksum=0,
+    write_dict_id=0,
+)
+"""The tag says what a frame is and which dictionary it needs, so the frame need not: a checksum,
+a magic number and an id would be a tenth of a short message."""
+
 _encode = msgspec.json.Encoder().encode
 _decode_parts = msgspec.json.Decoder(tuple[Part, ...]).decode
 _PARTS = tuple[Part, ...]
 
 
 class Codec:
-    """Encodes for one store. Dictionaries are immutable; `add` makes the newest the one in use."""
+    """Encodes for one store.
 
-    def __init__(self, dictionaries: Mapping[int, bytes] | None = None) -> None:
-        self._dictionaries: dict[int, zstandard.ZstdCompressionDict] = {}
+    `source` gives the store's dictionaries by number, from 1. It is asked before the first packing
+    and whenever a value needs a dictionary that this codec lacks: another process has trained it.
+    """
+
+    def __init__(self, source: Callable[[], Mapping[int, bytes]] = dict) -> None:
+        self._source = source
+        self._dictionaries: dict[int, zstandard.ZstdCompressionDict] | None = None
         self._current = 0
-        # A compressor shared by two threads crashes the process, so each thread has its own.
-        self._local = threading.local()
-        for version in sorted(dictionaries or {}):
-            self.add(version, (dictionaries or {})[version])
+        self._local = _PerThread()
 
     @property
     def current(self) -> int:
-        """Version of the dictionary new values are compressed with; 0: none."""
+        """Number of the dictionary that new values are compressed with; 0: none."""
+        if self._dictionaries is None:
+            self.learn()
         return self._current
 
-    def add(self, version: int, dictionary: bytes) -> None:
-        """Make a stored dictionary known. Versions are 1..255."""
-        loaded = zstandard.ZstdCompressionDict(dictionary)
-        loaded.precompute_compress(level=LEVEL)  # pyright: ignore[reportUnknownMemberType]
-        self._dictionaries[version] = loaded
-        self._current = max(self._current, version)
+    def learn(self) -> None:
+        """Read the store's dictionaries; the newest is used from now on."""
+        known = dict(self._dictionaries or {})
+        for version, dictionary in self._source().items():
+            if version not in known:
+                known[version] = zstandard.ZstdCompressionDict(dictionary)
+                known[version].precompute_compress(compression_params=_PARAMETERS)  # pyright: ignore[reportUnknownMemberType]
+        # Two threads may learn at once: both end with the same, dictionaries never change.
+        self._dictionaries, self._current = known, max(known, default=0)
 
-    def pack(self, value: Any) -> bytes:
-        """Any msgspec-encodable value as tagged bytes."""
+    def pack(self, value: Any, limit: int | None = None) -> bytes:
+        """Any msgspec-encodable value as tagged bytes; TooLarge when its JSON is over the limit,
+        however small it packs."""
         try:
             body, escaped = _encode(value), 0
         except UnicodeEncodeError:
             body, escaped = escape_json(msgspec.to_builtins(value)), ESCAPED
+        if limit is not None and len(body) > limit:
+            raise TooLarge("message", len(body), limit)
         if len(body) >= COMPRESS_FROM:
-            packed = self._compressor()(body)
+            version = self.current
+            packed = self._compressor(version)(body)
             if len(packed) + 1 < len(body):
-                if self._current:
-                    return bytes((ZSTD_DICTIONARY | escaped, self._current)) + packed
+                if version:
+                    return bytes((ZSTD_DICTIONARY | escaped, version)) + packed
                 return bytes((ZSTD | escaped,)) + packed
         return bytes((PLAIN | escaped,)) + body
 
@@ -75,23 +96,24 @@ class Codec:
         """The JSON text of packed bytes."""
         try:
             kind = data[0] & ~ESCAPED
-            if kind == PLAIN:
-                return data[1:]
             if kind == ZSTD:
                 return self._decompressor(0)(data[1:], MAX_DECODED)
             if kind == ZSTD_DICTIONARY:
                 return self._decompressor(data[1])(data[2:], MAX_DECODED)
+            if kind == PLAIN:
+                return data[1:]
         except (IndexError, zstandard.ZstdError) as error:
             raise Corrupt(f"a stored value cannot be decompressed: {error}") from error
         raise Corrupt(f"a stored value has the unknown tag {data[0]:#04x}")
 
     def parts(self, data: bytes) -> Parts:
         """Packed parts as values."""
+        text = self.json(data)
         try:
-            if data[0] & ESCAPED:
-                return msgspec.convert(json.loads(self.json(data)), _PARTS)
-            return _decode_parts(self.json(data))
-        except (IndexError, ValueError) as error:
+            if data[0] < ESCAPED:
+                return _decode_parts(text)
+            return msgspec.convert(json.loads(text), _PARTS)
+        except ValueError as error:
             raise Corrupt(f"stored parts cannot be decoded: {error}") from error
 
     def value(self, data: bytes, kind: Callable[..., T] | Any) -> Any:
@@ -104,39 +126,39 @@ class Codec:
         except ValueError as error:
             raise Corrupt(f"a stored value cannot be decoded: {error}") from error
 
-    def _compressor(self) -> Callable[[bytes], bytes]:
-        version = self._current
-        found = getattr(self._local, "compressor", None)
-        if found is None or found[0] != version:
-            compressor = zstandard.ZstdCompressor(
-                level=LEVEL,
-                dict_data=self._dictionaries.get(version),
-                write_checksum=False,
-                write_dict_id=False,
-            )
-            found = self._local.compressor = (version, compressor.compress)
-        return found[1]
+    def _compressor(self, version: int) -> Callable[[bytes], bytes]:
+        found = self._local.compressors.get(version)
+        if found is None:
+            found = self._local.compressors[version] = zstandard.ZstdCompressor(
+                dict_data=self._dictionary(version), compression_params=_PARAMETERS
+            ).compress
+        return found
 
     def _decompressor(self, version: int) -> Callable[[bytes, int], bytes]:
-        table: dict[int, Callable[[bytes, int], bytes]] | None
-        table = getattr(self._local, "decompressors", None)
-        if table is None:
-            table = self._local.decompressors = {}
-        found = table.get(version)
+        found = self._local.decompressors.get(version)
         if found is None:
-            if version and version not in self._dictionaries:
-                raise UnknownDictionary(version)
-            dictionary = self._dictionaries.get(version)
-            found = table[version] = zstandard.ZstdDecompressor(dict_data=dictionary).decompress
+            found = self._local.decompressors[version] = zstandard.ZstdDecompressor(
+                dict_data=self._dictionary(version), format=zstandard.FORMAT_ZSTD1_MAGICLESS
+            ).decompress
+        return found
+
+    def _dictionary(self, version: int) -> zstandard.ZstdCompressionDict | None:
+        if version == 0:
+            return None
+        if version not in (self._dictionaries or {}):
+            self.learn()
+        found = (self._dictionaries or {}).get(version)
+        if found is None:
+            raise Corrupt(f"a stored value needs dictionary {version}, which the store lacks")
         return found
 
 
-class UnknownDictionary(Corrupt):
-    """A value names a dictionary that this codec has not read yet (another process trained it)."""
+class _PerThread(threading.local):
+    """A compressor shared by two threads crashes the process, so each thread has its own."""
 
-    def __init__(self, version: int) -> None:
-        self.version = version
-        super().__init__(f"a stored value needs dictionary {version}, which the store lacks")
+    def __init__(self) -> None:
+        self.compressors: dict[int, Callable[[bytes], bytes]] = {}
+        self.decompressors: dict[int, Callable[[bytes, int], bytes]] = {}
 
 
 def escape_json(value: Any) -> bytes:
@@ -158,6 +180,9 @@ def json_value(text: str | None) -> Any:
 
 
 def train(samples: list[bytes], size: int = 64 * 1024) -> bytes:
-    """A dictionary from JSON texts of messages. Needs some thousands of them."""
-    trained = zstandard.train_dictionary(size, [*samples], level=LEVEL)
-    return trained.as_bytes()
+    """A dictionary from the JSON texts of some thousand messages.
+
+    With the segment size and match length given, nothing is searched for: 30 ms for 2,000 messages,
+    and within 1 % of the size that a search for the best ones reaches (measured).
+    """
+    return zstandard.train_dictionary(size, [*samples], k=256, d=8, level=LEVEL).as_bytes()

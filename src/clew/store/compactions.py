@@ -98,6 +98,14 @@ class Commit(Once[Committed]):
                 "a compaction must shrink what it stands for"
             )
 
+    def is_stored(self, tx: Transaction) -> bool:
+        assert self._first is not None
+        record = self._first.compaction
+        if record is None:
+            return attempts.get(tx, self._no, self._number or 0).state == "overtaken"
+        row = tx.row("compaction_get", no=self._no, generation=record.generation)
+        return row is not None and compaction_of(self._kit, row) == record
+
     def run(self, tx: Transaction) -> Committed:
         now = self._kit.clock.now()
         row = conversations.lock(tx, self._no, self._name)
@@ -178,11 +186,13 @@ def _check_pairs(
     after = log.read_some(
         tx, kit.codec, log.ranges(parts, cut_list, covers_to + 1, row.head), 1, backward=False
     )
-    if after and answered_ids(after[0].parts):
+    below = log.ranges(parts, cut_list, 1, covers_to)
+    answered = set(answered_ids(after[0].parts)) if after else set[str]()
+    if answered and answered != log.not_asked(tx, kit.codec, below, answered):
         raise InvalidCompaction(
             f"covers_to {covers_to} splits a tool call from its result at seq {after[0].seq}"
         )
-    if unanswered(tx, kit, log.ranges(parts, cut_list, 1, covers_to)):
+    if unanswered(tx, kit, below):
         raise InvalidCompaction(f"covers_to {covers_to} covers a tool call that wants its result")
 
 
@@ -202,12 +212,21 @@ class UndoCompaction(Once[bool]):
 
     def __init__(self, kit: Kit, no: int, name: str, generation: int) -> None:
         self._kit, self._no, self._name, self._generation = kit, no, name, generation
+        self._now = kit.clock.now()
+
+    def is_stored(self, tx: Transaction) -> bool:
+        return bool(self._first) and self._record(tx).undone_at == self._now
+
+    def _record(self, tx: Transaction) -> Compaction:
+        row = tx.row("compaction_get", no=self._no, generation=self._generation)
+        if row is None:
+            raise NotFound("compaction", str(self._generation))
+        return compaction_of(self._kit, row)
 
     def run(self, tx: Transaction) -> bool:
-        now = self._kit.clock.now()
+        now = self._now
         row = conversations.lock(tx, self._no, self._name)
-        if tx.row("compaction_get", no=row.no, generation=self._generation) is None:
-            raise NotFound("compaction", str(self._generation))
+        self._record(tx)
         if not tx.changed("compaction_undo", no=row.no, generation=self._generation, at=now):
             return False
         attempts.cancel_all(tx, row.no, now)
@@ -219,16 +238,16 @@ class UndoCompaction(Once[bool]):
 def expand(
     tx: Transaction, kit: Kit, parts: Sequence[log.Segment], cut_list: Sequence[Cut],
     compaction: Compaction,
-) -> list[tuple[BodyItem, tuple[Message, ...]]]:
+) -> list[tuple[BodyItem, list[Message]]]:
     """Each body item with the messages it names, hidden ones left out."""
-    expanded: list[tuple[BodyItem, tuple[Message, ...]]] = []
+    expanded: list[tuple[BodyItem, list[Message]]] = []
     for item in compaction.body:
         match item:
             case Ref(first=first, last=last):
                 pieces = log.ranges(parts, cut_list, first, last)
-                expanded.append((item, tuple(log.read(tx, kit.codec, pieces))))
+                expanded.append((item, log.read(tx, kit.codec, pieces)))
             case Stub(seq=seq):
-                expanded.append((item, (log.at(tx, kit.codec, parts, seq),)))
+                expanded.append((item, [log.at(tx, kit.codec, parts, seq)]))
             case Inline():
-                expanded.append((item, ()))
+                expanded.append((item, []))
     return expanded

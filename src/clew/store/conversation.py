@@ -41,6 +41,7 @@ from clew.store.holders import new_holder
 from clew.store.reader import ConversationReader
 from clew.store.rights import DEFAULT_TTL
 from clew.store.turn import TurnHandle
+from clew.store.unit import Act
 
 T = TypeVar("T")
 
@@ -67,7 +68,12 @@ class Conversation(ConversationReader):
         Thinking goes only to the `model` that made it; a call that was interrupted gets a
         synthetic result here, in the rendering only.
         """
-        return chat_context(self.context_inputs(), self.blob, model)
+
+        def render(tx: Transaction) -> list[dict[str, Any]]:
+            inputs = self._reading.context_inputs(tx)
+            return chat_context(inputs, lambda digest: self._reading.blob(tx, digest), model)
+
+        return self._db.read(render)
 
     def pop(self, count: int = 1) -> list[Message]:
         """Take the newest `count` visible messages out of the log (a cut); gives them, oldest
@@ -93,7 +99,10 @@ class Conversation(ConversationReader):
 
     def withdraw(self, number: int) -> bool:
         """Take a waiting message back; False when it was taken or withdrawn already."""
-        return self._locked(lambda tx, row: inbox.withdraw_one(tx, row, number))
+        return self._locked(
+            lambda tx, row: inbox.withdraw_one(tx, row, number),
+            lambda tx, row: tx.row("inbox_state", no=row.no, number=number) == ("withdrawn",),
+        )
 
     # ------------------------------------------------------------------ turns
 
@@ -122,20 +131,20 @@ class Conversation(ConversationReader):
     def interrupt_turn(self, why: str | None = None) -> bool:
         """End the open turn whoever holds it; its next write is refused. False: none was open."""
 
+        reason, now = self._db.kit.label("why", why), self._now()
+
         def interrupt(tx: Transaction, row: Locked) -> bool:
-            turns.interrupt(tx, row, self._now(), self._db.kit.label("why", why))
+            turns.interrupt(tx, row, now, reason)
             return row.turn is not None
 
-        return self._locked(interrupt)
+        return self._locked(interrupt, lambda tx, row: turns.ended_at(tx, row, now))
 
     def _handle(self, begun: TurnBegun) -> TurnHandle:
         return TurnHandle(self._db, self._no, begun)
 
     def plan_call(self, plan: CallPlan, attempt: int | None = None) -> int:
         """Note a model call outside any turn (a title, a summary, a review); gives its number."""
-        return self._locked(
-            lambda tx, row: calls.plan(tx, self._db.kit, row, plan, self._now(), None, attempt)
-        )
+        return self._db.write(calls.Plan(self._db.kit, self._no, self.id, plan, attempt))
 
     def finish_call(self, number: int, result: CallResult) -> None:
         """Store the result of a planned call; a second result changes nothing."""
@@ -171,7 +180,8 @@ class Conversation(ConversationReader):
         edit harmless.
         """
         cut = cuts.MakeCut(self._db.kit, self._no, self.id, uid, head, view, by)
-        return self._db.write(edits.Edit(self._db.kit, self._no, self.id, uid, draft_of(draft), cut))
+        unit = edits.Edit(self._db.kit, self._no, self.id, uid, draft_of(draft), cut)
+        return self._db.write(unit)
 
     def retry(
         self, uid: str, *, key: str | None = None, head: int | None = None,
@@ -310,15 +320,20 @@ class Conversation(ConversationReader):
     def end(self, reason: str = "closed") -> bool:
         """End the conversation; its open turn is interrupted. False when it had ended."""
 
-        def end(tx: Transaction, row: Locked) -> bool:
-            row = turns.interrupt(tx, row, self._now(), f"ended: {reason}")
-            return conversations.end(tx, row, reason, self._now())
+        now = self._now()
 
-        return self._locked(end)
+        def end(tx: Transaction, row: Locked) -> bool:
+            row = turns.interrupt(tx, row, now, f"ended: {reason}")
+            return conversations.end(tx, row, reason, now)
+
+        return self._locked(end, lambda _, row: row.ended_at == now)
 
     def reopen(self) -> bool:
         """A person's undo of an end. False when it had not ended."""
-        return self._locked(lambda tx, row: conversations.reopen(tx, row, self._now()))
+        return self._locked(
+            lambda tx, row: conversations.reopen(tx, row, self._now()),
+            lambda _, row: row.ended_at is None,
+        )
 
     def claim_alias(self, source: str, foreign_id: str, *, from_seq: int = 1) -> str:
         """Name this conversation by another tool's id: "claimed", or "ambiguous" when that id
@@ -346,7 +361,10 @@ class Conversation(ConversationReader):
     def close_goal(self, *, done: bool = True) -> bool:
         """Close the active goal as done or cleared; False when there is none."""
         state = "done" if done else "cleared"
-        return self._locked(lambda tx, row: goals.close(tx, row.no, state, self._now()))
+        return self._locked(
+            lambda tx, row: goals.close(tx, row.no, state, self._now()),
+            lambda tx, row: goals.active(tx, row.no) is None,
+        )
 
     def beat(self, owner: str, label: str | None = None) -> None:
         """A sign of life of somebody at work here."""
@@ -363,9 +381,21 @@ class Conversation(ConversationReader):
     def _now(self) -> int:
         return self._db.kit.clock.now()
 
-    def _locked(self, work: Callable[[Transaction, Locked], T]) -> T:
-        """Run work under the conversation's lock. For units that are idempotent as they are."""
-        return self._db.write(lambda tx: work(tx, conversations.lock(tx, self._no, self.id)))
+    def _locked(
+        self, work: Callable[[Transaction, Locked], T],
+        stored: Callable[[Transaction, Locked], bool] | None = None,
+    ) -> T:  # fmt: skip
+        """Run work under the conversation's lock. Work that would answer otherwise when it runs
+        again tells by `stored` whether what it did is there."""
+
+        def run(tx: Transaction) -> T:
+            return work(tx, conversations.lock(tx, self._no, self.id))
+
+        if stored is None:
+            return self._db.write(run)
+        return self._db.write(
+            Act(run, lambda tx: stored(tx, conversations.lock(tx, self._no, self.id)))
+        )
 
 
 __all__ = ["Conversation", "ConversationInfo"]

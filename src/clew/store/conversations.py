@@ -114,6 +114,7 @@ def create(
     base: int = 0,
     generation: int = 0,
     message_count: int = 0,
+    preview: str | None = None,
     attribution: str | None = None,
 ) -> int:
     """Insert a conversation; creating an id again returns the first. Gives its inner number."""
@@ -129,7 +130,7 @@ def create(
         base=base,
         title_user=None if new.title is None else title_text(new.title),
         title_derived=None,
-        preview=None,
+        preview=preview,
         message_count=message_count,
         cwd=kit.label("cwd", new.workspace.cwd),
         git_root=kit.label("git_root", new.workspace.git_root),
@@ -308,7 +309,7 @@ def set_prompt(tx: Transaction, row: Locked, prompt: bytes | None, toolset: byte
 
 
 def inherit_records(tx: Transaction, origin: int, branch: int) -> None:
-    """Give a branch what its origin points at and the list shows: prompt, tool set, titles."""
+    """Give a branch what its origin points at and the list shows: prompt, tool set, title."""
     prompts.copy_use(tx, origin, branch)
     tx.run("conversation_inherit", origin=origin, branch=branch)
 
@@ -354,4 +355,6 @@ def info_of(row: tuple[Any, ...]) -> ConversationInfo:
         pinned=bool(row[25]), archived=bool(row[26]), automation=bool(row[27]),
         read_only=bool(row[28]), created_at=row[29], active_at=row[30], imported_at=row[31],
         ended_at=row[32], end_reason=row[33], reopened_at=row[34], meta=json_value(row[35]),
+        prompt_hash=None if row[37] is None else row[37].hex(),
+        toolset_hash=None if row[38] is None else row[38].hex(),
     )  # fmt: skip

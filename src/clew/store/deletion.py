@@ -33,6 +33,7 @@ from clew.store import (
 from clew.store.backend import Backend, Transaction
 from clew.store.changes import note
 from clew.store.kit import Kit
+from clew.store.unit import Once
 
 STEP = 500
 """Rows moved or deleted in one transaction: some milliseconds of the write lock."""
@@ -43,16 +44,28 @@ _RECORDS: tuple[Callable[[Transaction, int], None], ...] = (
 )  # fmt: skip
 
 
-def begin(tx: Transaction, kit: Kit, profile: str, conversation: str) -> int:
-    """Bin a conversation; gives its number."""
-    now = kit.clock.now()
-    row = conversations.lock_by_id(tx, profile, conversation)
-    row = turns.interrupt(tx, row, now, "deleted")
-    bindings.unbind(tx, profile, conversation)
-    aliases.tombstone(tx, profile, conversation)
-    conversations.bin(tx, row, now)
-    note(tx, conversation, profile, "deleted", now, "{}")
-    return row.no
+class Begin(Once[int]):
+    """The unit that bins a conversation; gives its number."""
+
+    def __init__(self, kit: Kit, profile: str, conversation: str) -> None:
+        self._kit, self._profile, self._conversation = kit, profile, conversation
+
+    def is_stored(self, tx: Transaction) -> bool:
+        row = tx.row("conversation_lock", no=self._first)
+        return row is None or conversations.Locked._make(row).binned_at is not None
+
+    def run(self, tx: Transaction) -> int:
+        profile, id, now = self._profile, self._conversation, self._kit.clock.now()
+        for no, binned, owner in tx.rows("conversation_binned"):
+            if (binned, owner) == (id, profile):
+                return no  # by a call that was interrupted: it goes on
+        row = conversations.lock_by_id(tx, profile, id)
+        row = turns.interrupt(tx, row, now, "deleted")
+        bindings.unbind(tx, profile, id)
+        aliases.tombstone(tx, profile, id)
+        conversations.bin(tx, row, now)
+        note(tx, id, profile, "deleted", now, "{}")
+        return row.no
 
 
 def pending(tx: Transaction) -> list[int]:

@@ -3,41 +3,44 @@ store, numbered. Old rows keep the number they were written with; nothing is rew
 
 from __future__ import annotations
 
-from clew.store.backend import Transaction
+from clew.store.backend import Backend, Transaction
 from clew.store.codec import train
-from clew.store.database import Database
+from clew.store.kit import Kit
 
 ENOUGH = 10_000
 """Messages from which training pays."""
-SAMPLES = 4_000
+EVERY = 1_000
+"""Writes of one handle's process between two looks whether training is due."""
+RUNS, LENGTH = 40, 50
+"""Samples: runs of messages from all over the store, so that no conversation dominates."""
 
 
-def train_if_due(db: Database) -> bool:
-    """Train dictionary 1 when there is none and there are enough messages."""
-    db.learn()
-    if db.kit.codec.current:
+def known(backend: Backend) -> dict[int, bytes]:
+    """The store's dictionaries by number."""
+    return {row[0]: row[1] for row in backend.read(lambda tx: tx.rows("dictionary_all"))}
+
+
+def train_if_due(backend: Backend, kit: Kit) -> bool:
+    """Train dictionary 1 when there is none and there are enough messages: some 50 ms, once in
+    the life of a store, outside any transaction."""
+    if kit.codec.current:
         return False
-    last = db.read(lambda tx: tx.row("message_last_id"))
-    if last is None or last[0] < ENOUGH:
+    kit.codec.learn()
+    last = backend.read(lambda tx: tx.rows("message_last_id"))[0][0]
+    if kit.codec.current or last < ENOUGH:
         return False
-    packed = db.read(lambda tx: _samples(tx, last[0]))
-    dictionary = train([db.kit.codec.json(data) for data in packed])
-    now = db.kit.clock.now()
-
-    def store(tx: Transaction) -> None:
-        # Two trainers meet at the primary key; the second's is dropped and it learns the first's.
-        tx.run("dictionary_insert", version=1, bytes=dictionary, at=now)
-
-    db.write(store)
-    db.learn()
+    packed = backend.read(lambda tx: _samples(tx, last))
+    trained = train([kit.codec.json(data) for data in packed])
+    now = kit.clock.now()
+    # Two trainers meet at the primary key: the second's is dropped, and it learns the first's.
+    backend.write(lambda tx: tx.run("dictionary_insert", version=1, bytes=trained, at=now))
+    kit.codec.learn()
     return True
 
 
 def _samples(tx: Transaction, last: int) -> list[bytes]:
-    """Messages from all over the store, in runs, so that no single conversation dominates."""
-    runs, length = 40, SAMPLES // 40
     found: list[bytes] = []
-    for run in range(runs):
-        start = last * run // runs
-        found.extend(row[0] for row in tx.rows("message_sample", id=start, limit=length))
+    for run in range(RUNS):
+        rows = tx.rows("message_sample", id=last * run // RUNS, limit=LENGTH)
+        found.extend(row[0] for row in rows)
     return found

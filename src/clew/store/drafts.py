@@ -8,14 +8,16 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from clew.domain.messages import ROLE_CODES, Draft, Role
-from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult, plain_text
+from clew.domain.messages import ROLE_CODES, Draft, Message, Role
+from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult
 from clew.domain.text import shorten
 from clew.errors import InputError, TooLarge
 from clew.store.kit import Kit
 
 PREVIEW, TITLE = 160, 80
 """Characters."""
+
+_NONE: dict[bytes, bytes | None] = {}
 
 
 class Prepared(NamedTuple):
@@ -35,7 +37,8 @@ class Prepared(NamedTuple):
     at: int
     preview: str | None
     title: str | None
-    blobs: dict[bytes, bytes]
+    blobs: dict[bytes, bytes | None]
+    """Bytes of images and files by their hash; None: stored with an earlier message."""
 
 
 def prepare(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
@@ -45,55 +48,54 @@ def prepare(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
     if len(drafts) > kit.limits.batch:
         raise TooLarge("batch (messages)", len(drafts), kit.limits.batch)
     now = kit.clock.now()
-    prepared = tuple(_prepare(kit, draft, now) for draft in drafts)
+    prepared = tuple([_prepare(kit, draft, now) for draft in drafts])
+    if len(prepared) > 1:
+        _check_names(prepared)
+    return prepared
+
+
+def _check_names(prepared: tuple[Prepared, ...]) -> None:
     keys = [p.key for p in prepared if p.key is not None]
     uids = [p.uid for p in prepared if not p.minted]
     if len(set(keys)) < len(keys) or len(set(uids)) < len(uids):
         raise InputError("two messages of one batch have the same key or uid; keys name one message")
-    return prepared
 
 
 def _prepare(kit: Kit, draft: Draft, now: int) -> Prepared:
     parts, blobs = externalise(kit, draft.parts)
-    packed = kit.codec.pack(parts)
-    # Compressed bytes under the limit may decode to more, so the text is what is measured.
-    if len(packed) * 4 > kit.limits.message:
-        size = len(kit.codec.json(packed))
-        if size > kit.limits.message:
-            raise TooLarge("message", size, kit.limits.message)
-    spoken = draft.role in (Role.USER, Role.ASSISTANT)
-    text = _first_text(parts) if spoken else None
+    packed = kit.codec.pack(parts, kit.limits.message)
+    preview = _preview(draft.role, parts)
     return Prepared(
         uid=kit.ids.uid() if draft.uid is None else uid_bytes(draft.uid),
         minted=draft.uid is None,
         after=draft.after,
         key=None if draft.key is None else kit.key("message key", draft.key),
         role=ROLE_CODES[draft.role],
-        author=kit.label("author", draft.author),
-        api_group=kit.label("api_group", draft.api_group),
+        author=None if draft.author is None else kit.label("author", draft.author),
+        api_group=None if draft.api_group is None else kit.label("api_group", draft.api_group),
         replaces=draft.replaces,
         parts=packed,
-        meta=kit.json("meta", draft.meta),
+        meta=None if draft.meta is None else kit.json("meta", draft.meta),
         tokens=draft.tokens,
         at=now if draft.created_at is None else draft.created_at,
-        preview=None if text is None else shorten(text, PREVIEW),
-        title=shorten(text, TITLE) if text is not None and draft.role is Role.USER else None,
+        preview=preview,
+        title=shorten(preview, TITLE) if preview and draft.role is Role.USER else None,
         blobs=blobs,
     )
 
 
-def _first_text(parts: Parts) -> str | None:
-    for part in parts:
-        if isinstance(part, Text):
-            return part.text
+def _preview(role: Role, parts: Parts) -> str | None:
+    """What a list shows of this message, if it is one that a person reads."""
+    if role is Role.USER or role is Role.ASSISTANT:
+        for part in parts:
+            if type(part) is Text:
+                return shorten(part.text, PREVIEW)
     return None
 
 
-def preview_of(role: Role, parts: Parts) -> str | None:
-    """What a list shows of this message, if it is one that a person reads."""
-    if role not in (Role.USER, Role.ASSISTANT):
-        return None
-    return shorten(plain_text(parts), PREVIEW)
+def preview_of(message: Message) -> str | None:
+    """As `_preview`, of a message of the log."""
+    return _preview(message.role, message.parts)
 
 
 def uid_bytes(uid: str) -> bytes:
@@ -107,15 +109,26 @@ def uid_bytes(uid: str) -> bytes:
     return value
 
 
-def externalise(kit: Kit, parts: Parts) -> tuple[Parts, dict[bytes, bytes]]:
+def hash_bytes(name: str) -> bytes:
+    """The 32 bytes of a blob's hash."""
+    try:
+        value = bytes.fromhex(name)
+    except ValueError:
+        value = b""
+    if len(value) != 32:
+        raise InputError(f"blob hash {name!r} is not 64 hexadecimal characters")
+    return value
+
+
+def externalise(kit: Kit, parts: Parts) -> tuple[Parts, dict[bytes, bytes | None]]:
     """Parts without bytes, and the bytes by their SHA-256."""
-    if all(type(part) is Text for part in parts):
-        return parts, {}
-    blobs: dict[bytes, bytes] = {}
+    if len(parts) == 1 and type(parts[0]) is Text:
+        return parts, _NONE
+    blobs: dict[bytes, bytes | None] = {}
     return tuple(_without_bytes(kit, part, blobs) for part in parts), blobs
 
 
-def _without_bytes(kit: Kit, part: Part, blobs: dict[bytes, bytes]) -> Part:
+def _without_bytes(kit: Kit, part: Part, blobs: dict[bytes, bytes | None]) -> Part:
     match part:
         case Image(data=bytes(data)) | File(data=bytes(data)):
             if len(data) > kit.limits.blob:
@@ -123,6 +136,9 @@ def _without_bytes(kit: Kit, part: Part, blobs: dict[bytes, bytes]) -> Part:
             digest = hashlib.sha256(data).digest()
             blobs[digest] = data
             return replace(part, data=None, hash=digest.hex(), size=len(data))
+        case Image(hash=str(name)) | File(hash=str(name)):
+            blobs.setdefault(hash_bytes(name), None)
+            return part
         case ToolResult(content=tuple(content)):
             inner = tuple(_without_bytes(kit, piece, blobs) for piece in content)
             return replace(part, content=inner)

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from clew.domain.messages import Appended, Draft, Message
-from clew.errors import InputError
+from clew.domain.messages import ROLES, Appended, Draft, Message
+from clew.errors import InputError, KeyReused
 from clew.store import conversations, cuts, log
-from clew.store.append import Append
+from clew.store.append import Append, append
 from clew.store.backend import Transaction
-from clew.store.drafts import externalise
+from clew.store.codec import json_value
+from clew.store.conversations import Locked
+from clew.store.drafts import Prepared, prepare
 from clew.store.kit import Kit
 from clew.store.unit import Once
 
@@ -24,7 +26,7 @@ class Edit(Once[Appended]):
     ) -> None:
         self._cut, self._no, self._name = cut, no, name
         draft = replace(draft, meta={**(draft.meta or {}), "retry_of": uid})
-        self._keyed = draft.key is not None
+        self._named = draft.key is not None or draft.uid is not None
         self._append = Append(kit, no, name, [draft])
 
     def is_stored(self, tx: Transaction) -> bool:
@@ -32,7 +34,7 @@ class Edit(Once[Appended]):
 
     def run(self, tx: Transaction) -> Appended:
         row = conversations.lock(tx, self._no, self._name)
-        if self._keyed and (again := self._append.before(tx, row)) is not None:
+        if self._named and (again := self._append.before(tx, row)) is not None:
             return again
         row, _ = self._cut.onto(tx, row)
         return self._append.onto(tx, row)
@@ -57,35 +59,66 @@ class Pop(Once[list[Message]]):
         found = log.read_some(tx, kit.codec, pieces, self._count, backward=True)[::-1]
         if found:
             cuts.cut_from(tx, kit, row, found[0].seq, "pop", self._uid)
-        return found
+        return log.inherited(found, row.base)
 
 
 class Replace(Once[Appended]):
-    """Make the visible log equal to a list: keep what both share, cut the rest, append."""
+    """Make the visible log equal to a list: keep what both share, cut the rest, append.
+
+    The names of what is cut off stay taken. A draft that says the same again under such a name is
+    another message, so it is stored without.
+    """
 
     def __init__(self, kit: Kit, no: int, name: str, drafts: Sequence[Draft]) -> None:
         self._kit, self._no, self._name = kit, no, name
-        self._drafts = [replace(d, parts=externalise(kit, d.parts)[0]) for d in drafts]
-        self._appends = [Append(kit, no, name, [draft]) for draft in drafts]
+        self._prepared = prepare(kit, drafts) if drafts else ()
+        self._spare = [kit.ids.uid() for _ in drafts]
         self._uid = kit.ids.uid()
+        self._rest: tuple[Prepared, ...] = ()
+        self._seen: int | None = None
+
+    def is_stored(self, tx: Transaction) -> bool:
+        if tx.row("cut_by_uid", no=self._no, uid=self._uid) is not None:
+            return True
+        row = conversations.lock(tx, self._no, self._name)
+        found = log.find(tx, self._kit, row, self._rest, self._seen)
+        return bool(self._rest) and log.all_there(self._rest, found)
 
     def run(self, tx: Transaction) -> Appended:
         kit = self._kit
         row = conversations.lock(tx, self._no, self._name)
+        self._seen = row.head if self._seen is None else self._seen
         pieces = log.ranges(log.segments_of(tx, row), cuts.all_of(tx, row.no), 1, row.head)
         there = log.read(tx, kit.codec, pieces)
         shared = 0
-        for message, draft in zip(there, self._drafts, strict=False):
-            if message.role != draft.role or message.parts != draft.parts:
+        for message, item in zip(there, self._prepared, strict=False):
+            if not self._alike(message, item):
                 break
             shared += 1
         if shared < len(there):
             row, _ = cuts.cut_from(tx, kit, row, there[shared].seq, "replace", self._uid)
-        seqs = [message.seq for message in there[:shared]]
-        uids = [message.uid for message in there[:shared]]
-        for append in self._appends[shared:]:
-            done = append.onto(tx, row)
-            row = conversations.lock(tx, self._no, self._name)
-            seqs.extend(done.seqs)
-            uids.extend(done.uids)
-        return Appended(tuple(seqs), row.head, len(self._appends) - shared, tuple(uids))
+        seqs = tuple(message.seq for message in there[:shared])
+        uids = tuple(message.uid for message in there[:shared])
+        fresh = zip(self._prepared[shared:], self._spare[shared:], strict=True)
+        self._rest = tuple([self._named(tx, row, item, spare) for item, spare in fresh])
+        if not self._rest:
+            return Appended(seqs, row.head, 0, uids)
+        done = append(tx, kit, row, self._rest)
+        return replace(done, seqs=seqs + done.seqs, uids=uids + done.uids)
+
+    def _alike(self, message: Message, item: Prepared) -> bool:
+        """Whether a message says what a draft says."""
+        said = (message.meta or {}).get("chat") == (json_value(item.meta) or {}).get("chat")
+        return said and (message.role, message.author, message.parts) == (
+            ROLES[item.role], item.author, self._kit.codec.parts(item.parts)
+        )  # fmt: skip
+
+    def _named(self, tx: Transaction, row: Locked, item: Prepared, spare: bytes) -> Prepared:
+        """The draft, without its names if a message of the log has one of them."""
+        try:
+            found = log.find(tx, self._kit, row, [item], None)
+        except KeyReused:
+            found = [log.Found(item.uid, 0)]
+        if not any(f is not None and f.seq is not None for f in found):
+            return item
+        return item._replace(key=None, uid=spare, minted=True)

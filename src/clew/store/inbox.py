@@ -6,27 +6,15 @@ before the next plain append. Writing a key twice returns the first message here
 
 from __future__ import annotations
 
-from clew.domain.messages import ROLES, Appended, Waiting
+from clew.domain.messages import ROLES, Appended, Message, Role, Waiting
 from clew.domain.text import shorten
-from clew.errors import Refused
-from clew.store import conversations, log
+from clew.errors import InboxFull, ReadOnly
+from clew.store import blobs, conversations, log
 from clew.store.backend import Row, Transaction
 from clew.store.codec import json_value
 from clew.store.conversations import Locked
-from clew.store.drafts import PREVIEW, TITLE, Prepared, preview_of
+from clew.store.drafts import TITLE, Prepared, preview_of
 from clew.store.kit import Kit
-
-
-class InboxFull(Refused):
-    """More messages wait than the limit allows; the sender may try again later."""
-
-    retryable = True
-
-    def __init__(self, conversation: str, limit: int) -> None:
-        super().__init__(
-            f"{limit} messages wait in the inbox of {conversation} already; "
-            f"let the running turn end, or raise Limits.inbox"
-        )
 
 
 def put(
@@ -35,6 +23,8 @@ def put(
 ) -> Appended:  # fmt: skip
     """Queue what is not there yet; the outcome names log seqs or inbox numbers."""
     count = log.missing(prepared, found)
+    if count and row.read_only:
+        raise ReadOnly(row.id)
     if row.waiting + count > kit.limits.inbox:
         raise InboxFull(row.id, kit.limits.inbox)
     numbers = list(log.numbers(found))
@@ -45,6 +35,7 @@ def put(
         _insert(tx, row.no, number, item)
         numbers.append(number)
     if count:
+        log.keep_blobs(tx, row, prepared[-count:])
         conversations.count_waiting(tx, row, count)
     return Appended(
         seqs=log.seqs(found),
@@ -78,13 +69,15 @@ def take(
 
 
 def _prepared(kit: Kit, entry: Row) -> Prepared:
-    role, parts = ROLES[entry[2]], kit.codec.parts(entry[3])
-    preview = preview_of(role, parts)
+    message = Message(
+        (0, entry[1], entry[2], entry[3], entry[4], *[None] * 7), kit.codec.parts
+    )  # fmt: skip
+    preview = preview_of(message)
     return Prepared(
         uid=entry[1], minted=False, after=0, key=entry[5], role=entry[2], author=entry[6],
         api_group=None, replaces=None, parts=entry[3], meta=entry[7], tokens=entry[10],
-        at=entry[4], preview=preview and shorten(preview, PREVIEW),
-        title=shorten(preview, TITLE) if preview and role == "user" else None, blobs={},
+        at=entry[4], preview=preview,
+        title=shorten(preview, TITLE) if preview and message.role is Role.USER else None, blobs={},
     )  # fmt: skip
 
 
@@ -116,11 +109,16 @@ def waiting(tx: Transaction, kit: Kit, no: int) -> tuple[Waiting, ...]:
     )  # fmt: skip
 
 
-def carry(tx: Transaction, row: Locked, to: Locked) -> Locked:
+def carry(tx: Transaction, kit: Kit, row: Locked, to: Locked) -> Locked:
     """Move what waits into the conversation that follows a reset; there it waits on."""
     if not row.waiting:
         return row
     tx.run("inbox_carry", no=row.no, to=to.no)
+    digests = set[bytes]()
+    for entry in tx.rows("inbox_waiting", no=row.no):
+        digests |= blobs.hashes(kit.codec.parts(entry[3]))
+    for no in log.holders(tx, row):
+        blobs.copy(tx, to.no, no, digests)
     conversations.count_waiting(tx, to, row.waiting)
     return withdraw(tx, row)[0]
 

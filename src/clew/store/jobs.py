@@ -12,13 +12,17 @@ from clew.store.rights import is_free
 def claim(
     tx: Transaction, kit: Kit, name: str, holder: str, ttl: int, every: int = 0
 ) -> JobRight | None:
-    """Take the right to a job; None while another holds it or it was done `every` micros ago."""
+    """Take the right to a job; None while another holds it or it was done `every` micros ago.
+
+    `holder` is new for each claim, so a claim that finds itself has run before."""
     now = kit.clock.now()
     tx.run("job_insert", name=kit.key("job", name))
     row = tx.row("job_get", name=name)
     assert row is not None
     held_by, fence, at, held_ttl, done_at = row
-    if held_by != holder and not is_free(held_by, at, held_ttl, now):
+    if held_by == holder:
+        return JobRight(name, fence, holder)
+    if not is_free(held_by, at, held_ttl, now):
         return None
     if done_at is not None and 0 <= now - done_at < every:
         return None
@@ -35,7 +39,10 @@ def renew(tx: Transaction, kit: Kit, right: JobRight) -> None:
 def release(tx: Transaction, kit: Kit, right: JobRight, done: bool) -> bool:
     """Give the right back, noting when the job was done; False when it was lost meanwhile."""
     done_at = kit.clock.now() if done else None
-    return tx.changed("job_release", name=right.name, fence=right.fence, done_at=done_at) == 1
+    if tx.changed("job_release", name=right.name, fence=right.fence, done_at=done_at):
+        return True
+    row = tx.row("job_get", name=right.name)
+    return row is not None and row[:2] == (None, right.fence)  # given back before
 
 
 def all_of(tx: Transaction) -> tuple[Job, ...]:

@@ -8,15 +8,18 @@ be interrupted and called again.
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from clew.errors import StoreClosed
 from clew.store.caller import DONE, QUEUED, TAKEN, Caller, answer, helper
+
+if TYPE_CHECKING:
+    import asyncio
 
 LIMIT = 256
 """Units in one commit: the first of them waits until the last has run."""
@@ -52,6 +55,11 @@ class Line:
             if self._wanted and len(self._queue) >= self._wanted:
                 self._wanted = 0
                 self._gathered.wake()
+
+    @property
+    def waiting(self) -> int:
+        """How many are queued, the leader included until it takes its batch."""
+        return len(self._queue)
 
     def check(self) -> None:
         """Raise StoreClosed if nobody is let in any more."""
@@ -134,14 +142,14 @@ class Line:
             else:
                 self._retire()
 
-    def late(self, loop: asyncio.AbstractEventLoop, due: float) -> tuple[list[Caller], float]:
+    def late(
+        self, loop: asyncio.AbstractEventLoop, due: float, error: Callable[[], Exception]
+    ) -> tuple[Sequence[Caller], float]:
         """Withdraw the loop's tasks that joined before `due`; and when the next one did, or 0."""
         with self._mutex:
             mine = [caller for caller in self._queue if caller.loop is loop]
             late = [caller for caller in mine if caller.since <= due]
-            for caller in late:
-                self._queue.remove(caller)
-                caller.state = DONE
+            self._turn_away(late, error)
             return late, mine[len(late)].since if len(late) < len(mine) else 0.0
 
     def refuse(self, reason: str) -> threading.Event:
@@ -154,14 +162,18 @@ class Line:
                     self._idle.set()
             return self._idle
 
-    def expel(self) -> Sequence[Caller]:
+    def expel(self, error: Callable[[], Exception]) -> Sequence[Caller]:
         """Withdraw all who are queued, the leader excepted."""
         with self._mutex:
             out = [caller for caller in self._queue if caller is not self.leader]
-            for caller in out:
-                self._queue.remove(caller)
-                caller.state = DONE
+            self._turn_away(out, error)
             return out
+
+    def _turn_away(self, callers: Sequence[Caller], error: Callable[[], Exception]) -> None:
+        for caller in callers:
+            self._queue.remove(caller)
+            caller.error = error()  # before DONE: a caller that wakes just now looks at both
+            caller.state = DONE
 
     def _retire(self) -> None:
         self.leader = None

@@ -7,10 +7,12 @@ I-05 (a key names one message).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 from clew.domain.cuts import Cut, hidden, visible_ranges
-from clew.domain.messages import Message
+from clew.domain.messages import Appended, Message
+from clew.domain.parts import call_ids
 from clew.errors import BatchConflict, InputError, KeyReused, NotFound
 from clew.store import blobs
 from clew.store.backend import Row, Transaction
@@ -62,8 +64,11 @@ def find(
     """Which of the drafts are there already. KeyReused when a name has other content.
 
     `seen`: the head at this unit's first run, None on the first run. Minted uids cannot exist
-    before it, so on a first run only keys and callers' uids cost a statement.
+    before it, so on a first run only keys and callers' uids cost a statement. An empty answer:
+    none is there.
     """
+    if seen is None and all(item.minted and item.key is None for item in prepared):
+        return []
     found: list[Found | None] = [None] * len(prepared)
     keyed = [i for i, p in enumerate(prepared) if p.key is not None]
     if keyed:
@@ -125,11 +130,30 @@ def _same(kit: Kit, item: Prepared, seq: int | None, role: int, parts: bytes) ->
     raise KeyReused(item.key or item.uid.hex(), seq)
 
 
+def all_there(prepared: Sequence[Prepared], found: Sequence[Found | None]) -> bool:
+    """Whether every draft is there already."""
+    return len(found) == len(prepared) and all(found)
+
+
+def is_outcome(
+    tx: Transaction, kit: Kit, row: Locked, prepared: Sequence[Prepared], seen: int | None,
+    outcome: Appended,
+) -> bool:  # fmt: skip
+    """Whether these drafts are there with this outcome, and not by another's hand."""
+    found = find(tx, kit, row, prepared, seen)
+    return all_there(prepared, found) and (
+        (seqs(found), numbers(found), uids(prepared, found))
+        == (outcome.seqs, outcome.numbers, outcome.uids)
+    )
+
+
 def missing(prepared: Sequence[Prepared], found: Sequence[Found | None]) -> int:
     """How many drafts, at the end of the batch, are not there yet; BatchConflict otherwise.
 
     What is there must be the batch's beginning, in the batch's order, without gaps.
     """
+    if not found:
+        return len(prepared)
     there = [f for f in found if f is not None]
     places = [f.seq for f in there if f.seq is not None]
     contiguous = places == list(range(places[0], places[0] + len(places))) if places else True
@@ -140,6 +164,8 @@ def missing(prepared: Sequence[Prepared], found: Sequence[Found | None]) -> int:
 
 def uids(prepared: Sequence[Prepared], found: Sequence[Found | None]) -> tuple[str, ...]:
     """The uids under which the batch is stored: the first writer's, where it was there already."""
+    if not found:
+        return tuple([item.uid.hex() for item in prepared])
     return tuple(
         (p.uid if f is None else f.uid).hex() for p, f in zip(prepared, found, strict=True)
     )
@@ -181,10 +207,21 @@ def insert(
             tokens=item.tokens,
             at=item.at,
         )
-        if item.blobs:
-            blobs.insert(tx, row.no, item.blobs)
+    keep_blobs(tx, row, prepared)
     visible = appended(tx, row, prepared)
     return row._replace(head=seq, message_count=row.message_count + visible)
+
+
+def holders(tx: Transaction, row: Locked) -> list[int]:
+    """The conversations that hold what this one shows, itself first."""
+    return [row.no, *(no for no, _, _ in reversed(segments_of(tx, row)) if no != row.no)]
+
+
+def keep_blobs(tx: Transaction, row: Locked, prepared: Sequence[Prepared]) -> None:
+    """Store the bytes that drafts bring; those that they only name have to be here."""
+    for item in prepared:
+        if item.blobs:
+            blobs.insert(tx, holders(tx, row), item.blobs)
 
 
 def move(tx: Transaction, branch: int, no: int, first: int, last: int) -> None:
@@ -214,12 +251,11 @@ def ranges(parts: Sequence[Segment], cuts: Sequence[Cut], first: int, last: int)
 
 def read(tx: Transaction, codec: Codec, pieces: Sequence[Segment]) -> list[Message]:
     """All messages of these pieces, in order; parts decode on access."""
-    decode = codec.parts
-    return [
-        Message(row, decode)
-        for no, first, last in pieces
-        for row in tx.rows("message_range", no=no, first=first, last=last)
-    ]
+    found: list[Message] = []
+    for no, first, last in pieces:
+        rows = tx.rows("message_range", no=no, first=first, last=last)
+        found.extend(map(Message, rows, repeat(codec.parts)))
+    return found
 
 
 def read_some(
@@ -286,10 +322,35 @@ def at(tx: Transaction, codec: Codec, parts: Sequence[Segment], seq: int) -> Mes
     return found[0]
 
 
+def inherited(messages: list[Message], base: int) -> list[Message]:
+    """Messages as a branch shows them: turns of the origin are none of its own."""
+    return [m.inherited() if m.seq <= base and m.turn is not None else m for m in messages]
+
+
+def check_asked(tx: Transaction, codec: Codec, row: Locked, ids: set[str]) -> None:
+    """Refuse a tool result that answers no call of this conversation."""
+    if ids and (unasked := not_asked(tx, codec, segments_of(tx, row), ids)):
+        raise InputError(
+            f"tool results answer calls that this conversation has not made: {sorted(unasked)}"
+        )
+
+
+def not_asked(
+    tx: Transaction, codec: Codec, pieces: Sequence[Segment], ids: set[str]
+) -> set[str]:
+    """Which of these calls no message made, looked for from the newest back."""
+    wanted = set(ids)
+    for message in backwards(tx, codec, pieces):
+        wanted -= set(call_ids(message.parts))
+        if not wanted:
+            break
+    return wanted
+
+
 def last_preview(tx: Transaction, codec: Codec, pieces: Sequence[Segment]) -> str | None:
     """What a list shows: the newest message that a person reads, within the last hundred."""
     for message in read_some(tx, codec, pieces, 100, backward=True):
-        if (text := preview_of(message.role, message.parts)) is not None:
+        if (text := preview_of(message)) is not None:
             return text
     return None
 

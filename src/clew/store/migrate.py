@@ -8,11 +8,10 @@ still write (min_writer_version).
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
-from importlib.resources import files
+from functools import cache, partial
 from typing import NamedTuple
 
 import apsw
@@ -29,6 +28,9 @@ _SET = (
     "ON CONFLICT(name) DO UPDATE SET value = excluded.value"
 )
 _KEEP = "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO NOTHING"
+
+
+_FOLDER = os.path.join(os.path.dirname(__file__), "sql", "migrations")
 
 
 class Migration(NamedTuple):
@@ -60,10 +62,9 @@ class Header(NamedTuple):
 def known() -> Sequence[Migration]:
     """The migrations of this code, oldest first."""
     found: list[Migration] = []
-    for file in (files("clew.store") / "sql" / "migrations").iterdir():
-        if match := _NAME.fullmatch(file.name):
-            breaks = match[2] == "post"
-            found.append(Migration(int(match[1]), breaks, file.name, file.read_text))
+    for name in os.listdir(_FOLDER):
+        if match := _NAME.fullmatch(name):
+            found.append(Migration(int(match[1]), match[2] == "post", name, partial(_read, name)))
     return sorted(found)
 
 
@@ -103,7 +104,7 @@ def current(connection: apsw.Connection, migrations: Sequence[Migration]) -> Met
 def migrate(
     connection: apsw.Connection,
     migrations: Sequence[Migration],
-    bits: Callable[[int], int] = secrets.randbits,
+    random: Callable[[int], bytes] = os.urandom,
 ) -> Meta:
     """Make a new file a store, or bring an old store up to date. The connection is for writing."""
     if query(connection, "SELECT count(*) FROM sqlite_schema") == [(0,)]:
@@ -115,13 +116,18 @@ def migrate(
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 0)  # dropping a rebuilt table would act
     query(connection, "BEGIN IMMEDIATE")
     try:
-        meta = current(connection, migrations) or _apply(connection, migrations, bits)
+        meta = current(connection, migrations) or _apply(connection, migrations, random)
         query(connection, "COMMIT")
     except BaseException:
         if connection.in_transaction:
             query(connection, "ROLLBACK")
         raise
     return meta
+
+
+def _read(name: str) -> str:
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()
 
 
 def _found(connection: apsw.Connection) -> None:
@@ -134,7 +140,7 @@ def _found(connection: apsw.Connection) -> None:
 
 
 def _apply(
-    connection: apsw.Connection, migrations: Sequence[Migration], bits: Callable[[int], int]
+    connection: apsw.Connection, migrations: Sequence[Migration], random: Callable[[int], bytes]
 ) -> Meta:
     """Apply what is missing. Inside the transaction: a second starter finds it done."""
     found = connection.table_exists("main", "meta")
@@ -151,8 +157,8 @@ def _apply(
     floor = max([migration.number for migration in migrations if migration.breaks], default=1)
     query(connection, _SET, ("schema_version", str(migrations[-1].number)))
     query(connection, _SET, ("min_writer_version", str(floor)))
-    query(connection, _KEEP, ("store_id", f"{bits(128):032x}"))
-    query(connection, _KEEP, ("stamp", f"{bits(128):032x}"))
+    query(connection, _KEEP, ("store_id", random(16).hex()))
+    query(connection, _KEEP, ("stamp", random(16).hex()))
     return _meta(_record(connection))
 
 

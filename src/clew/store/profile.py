@@ -60,7 +60,7 @@ class Profile:
         self.name = db.kit.key("profile", name)
 
     def __repr__(self) -> str:
-        return f"Profile({self.name!r})"
+        return f"{type(self).__name__}({self.name!r})"
 
     # ------------------------------------------------------------------ finding one
 
@@ -101,12 +101,10 @@ class Profile:
         Two callers with one new key get the same conversation. One that ended at a boundary is
         followed by a new one.
         """
-        found = self.bound(key, source=source)
-        if found is not None:
-            info = found.info()
-            if not info.ended or info.end_reason in ("stale", "imported"):
-                return found
         place = bindings.place_of(self._db.kit, self.name, source, key)
+        found = self._db.read(lambda tx: bindings.find_live(tx, place))
+        if found is not None:
+            return Conversation(self._db, *found, self.name)
         bound = self._db.write(Bind(self._db.kit, place, new or NewConversation(source=source)))
         return self.open(bound.conversation)
 
@@ -197,8 +195,9 @@ class Profile:
     def delete(self, id: str) -> None:
         """Delete a conversation. Its branches keep all they show; delegates stay. In bounded
         steps; a crash in between leaves it unfindable, and the next deletion goes on."""
-        no = self._db.write(lambda tx: deletion.begin(tx, self._db.kit, self.name, id))
-        deletion.finish(self._db.backend, self._db.kit, no)
+        self._db.write(deletion.Begin(self._db.kit, self.name, id))
+        for no in self._db.read(deletion.pending):
+            deletion.finish(self._db.backend, self._db.kit, no)
 
     # ------------------------------------------------------------------ following
 

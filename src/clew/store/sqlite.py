@@ -6,16 +6,15 @@ on a snapshot of its own. Nobody opens the database, -wal or -shm except through
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
 import weakref
 from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
-from typing import TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
@@ -31,9 +30,10 @@ from clew.store.sqlite_connections import Connections, check_version, connect
 from clew.store.sqlite_writer import SqliteWriter
 from clew.store.turnstile import Turnstile
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from clew.store.tasks import Tasks
 
-READ_THREADS = 4
+T = TypeVar("T")
 
 _creating = threading.Lock()
 
@@ -79,7 +79,8 @@ class SqliteBackend:
             raise
         self._writer = SqliteWriter(self._connections.writer, identity, self.meta.stamp)
         self._committer = Committer(self._writer, self._turnstile, patience=patience)
-        self._pool: ThreadPoolExecutor | None = None
+        self._starting = threading.Lock()
+        self._tasks: Tasks | None = None
         self._forgotten = weakref.finalize(
             self, _release, self._committer, self._connections, self._writer
         )
@@ -96,7 +97,7 @@ class SqliteBackend:
 
     async def write_async(self, unit: Unit[T]) -> T:
         """As `write`, without blocking the loop."""
-        return await self._committer.write_async(unit)
+        return await self._for_tasks().write(unit)
 
     def read(self, reader: Unit[T]) -> T:
         """Run a reader on one snapshot. Reads may nest; each has its own."""
@@ -111,9 +112,7 @@ class SqliteBackend:
     async def read_async(self, reader: Unit[T]) -> T:
         """As `read`, in a small pool of threads."""
         self._connections.check()
-        if self._pool is None:
-            self._pool = ThreadPoolExecutor(READ_THREADS, "clew-read")
-        return await asyncio.get_running_loop().run_in_executor(self._pool, self.read, reader)
+        return await self._for_tasks().read(self.read, reader)
 
     def change_token(self) -> int:
         """Differs whenever anybody, this store included, has committed since it was last asked."""
@@ -122,17 +121,28 @@ class SqliteBackend:
     def close(self) -> None:
         """Wait for the units in the queue, then release everything. A clean close of the last
         store on a file leaves it without a -wal. May be repeated."""
-        pool, self._pool = self._pool, None
-        if pool is not None:
-            pool.shutdown()
+        tasks, self._tasks = self._tasks, None
+        if tasks is not None:
+            tasks.close()
         _release(self._committer, self._connections, self._writer)
         self._forgotten.detach()
 
     def forked(self) -> None:
         """In the child of a fork: refuse, and leave what belongs to the parent alone."""
-        self._pool = None
+        self._starting = threading.Lock()
+        self._tasks = None
         self._connections.disown()
         self._writer.disown()
+
+    def _for_tasks(self) -> Tasks:
+        """Loaded by name at the first need: asyncio is slow to import. Under a lock, because two
+        event loops may come at once."""
+        with self._starting:
+            if self._tasks is not None:
+                return self._tasks
+            tasks: Tasks = import_module("clew.store.tasks").Tasks(self._committer)
+            self._tasks = tasks
+            return tasks
 
     def _open(self, header: Header, migrations: Sequence[Migration]) -> Meta:
         """The store's own record. The common case, a file that is up to date, is one SELECT on

@@ -32,26 +32,26 @@ class SqliteTransaction:
 
     # -- the waist
 
-    def rows(self, name: str, **params: Value) -> list[Row]:
+    def rows(self, name: str, /, **params: Value) -> list[Row]:
         try:
             return self._execute(self._statements[name], params).fetchall()
         except (apsw.Error, MemoryError) as error:
             self._fail(name, error)
 
-    def row(self, name: str, **params: Value) -> Row | None:
+    def row(self, name: str, /, **params: Value) -> Row | None:
         try:
             rows = self._execute(self._statements[name], params).fetchall()
         except (apsw.Error, MemoryError) as error:
             self._fail(name, error)
         return rows[0] if rows else None
 
-    def run(self, name: str, **params: Value) -> None:
+    def run(self, name: str, /, **params: Value) -> None:
         try:
             self._execute(self._statements[name], params).fetchall()
         except (apsw.Error, MemoryError) as error:
             self._fail(name, error)
 
-    def changed(self, name: str, **params: Value) -> int:
+    def changed(self, name: str, /, **params: Value) -> int:
         try:
             self._execute(self._statements[name], params).fetchall()
         except (apsw.Error, MemoryError) as error:

@@ -10,10 +10,9 @@ from clew.clock import Clock, SystemClock
 from clew.config import Limits, default_path
 from clew.domain.conversations import ConversationInfo, ListFilter, Page
 from clew.domain.notes import Job, JobRight
-from clew.domain.parts import Parts
 from clew.errors import InputError
 from clew.ids import Ids
-from clew.store import bindings, deletion, dictionary, jobs, listing
+from clew.store import backup, bindings, deletion, dictionary, jobs, listing
 from clew.store.codec import Codec
 from clew.store.database import Database
 from clew.store.holders import new_holder
@@ -34,8 +33,7 @@ class Store:
     def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
         self._db = Database(backend, kit)
         self._backend = backend
-        self._search = Search(f"{path}.search", backend, self._decode)
-        self._holder = new_holder()
+        self._search = Search(f"{path}.search", backend, kit.codec.parts)
         self.path = path
 
     def __enter__(self) -> Store:
@@ -49,8 +47,10 @@ class Store:
 
     def close(self) -> None:
         """Release files. Work that was accepted is durable already. Closing twice is harmless."""
-        self._search.close()
-        self._backend.close()
+        try:
+            self._search.close()
+        finally:
+            self._backend.close()
 
     def profile(self, name: str) -> Profile:
         """A profile; it exists as soon as it has a conversation."""
@@ -80,10 +80,17 @@ class Store:
         """Check every invariant of docs/invariants.md; an empty list when all hold."""
         return verify(self._db, progress)
 
+    def backup(self, dest: str | Path, progress: Callable[[int, int], None] | None = None) -> Path:
+        """Copy the store to the new file `dest` while it is in use, and read the copy back.
+
+        `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
+        `dest` exists, StoreFull, Corrupt."""
+        return backup.backup(self.path, dest, progress=progress)
+
     def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:
         """Take the right to a job that must run once at a time; None while another holds it, or
         when it was done less than `every` microseconds ago."""
-        holder = self._holder
+        holder = new_holder()
         return self._db.write(lambda tx: jobs.claim(tx, self._db.kit, name, holder, ttl, every))
 
     def renew_job(self, right: JobRight) -> None:
@@ -109,12 +116,9 @@ class Store:
             deletion.finish(self._backend, self._db.kit, no)
         before = self._db.kit.clock.now() - INBOUND_DAYS * 86_400_000_000
         self._db.write(lambda tx: bindings.expire_inbound(tx, before))
-        dictionary.train_if_due(self._db)
+        dictionary.train_if_due(self._backend, self._db.kit)
         self._search.catch_up()
         self.release_job(right)
-
-    def _decode(self, data: bytes):
-        return self._db.decoded(self._db.kit.codec.parts, data)
 
 
 def open_store(
@@ -126,11 +130,17 @@ def open_store(
     Without a path: CLEW_STORE, else clew.db in CLEW_HOME, else ~/.clew/clew.db. Raises StoreError
     when the file is not a store, SchemaTooNew when a newer clew wrote it.
     """
+    return Store(*parts_at(path, clock, ids, limits))
+
+
+def parts_at(
+    path: str | Path | None, clock: Clock | None, ids: Ids | None, limits: Limits | None
+) -> tuple[SqliteBackend, Kit, Path]:
+    """What the store at a path is made of, the file opened."""
     where = default_path() if path is None else Path(path).expanduser()
     if "://" in str(path):
         raise InputError(f"{path}: only files can be opened by this version; give a path")
     clock = clock or SystemClock()
     where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     backend = SqliteBackend(where)
-    kit = Kit(Codec(), ids or Ids(clock), clock, limits or Limits())
-    return Store(backend, kit, where)
+    return backend, Kit(Codec(lambda: dictionary.known(backend)), ids or Ids(clock), clock, limits or Limits()), where

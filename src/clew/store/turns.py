@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from clew.domain.messages import Appended, Draft
-from clew.domain.parts import answered_ids, call_ids
+from clew.domain.parts import answered_ids, call_ids, unasked_ids
 from clew.domain.turns import (
     CallPlan,
     CallResult,
@@ -54,6 +54,11 @@ def get(tx: Transaction, no: int, number: int) -> Turn:
 def recent(tx: Transaction, no: int, limit: int, before: int) -> tuple[Turn, ...]:
     """Turns numbered below `before`, newest first."""
     return tuple(turn_of(r) for r in tx.rows("turn_all", no=no, before=before, limit=limit))
+
+
+def ended_at(tx: Transaction, row: Locked, at: int) -> bool:
+    """Whether the newest turn ended then."""
+    return [turn.ended_at for turn in recent(tx, row.no, 1, 1 << 62)] == [at]
 
 
 def delete(tx: Transaction, no: int) -> None:
@@ -105,18 +110,17 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
             raise InputError(f"ttl is {ttl}; give the microseconds a silent holder keeps the right")
         self._kit, self._no, self._name = kit, no, name
         self._prepared = prepare(kit, drafts) if drafts else ()
+        self._unasked = unasked_ids(draft.parts for draft in drafts)
         self._holder, self._ttl, self._call = holder, ttl, call
         self._key = None if key is None else kit.key("turn key", key)
         self._uid = kit.ids.uid()
         self._seen: int | None = None
 
     def is_stored(self, tx: Transaction) -> bool:
-        if tx.row("turn_by_uid", no=self._no, after=0, uid=self._uid) is not None:
-            return True
-        # Queued or known: the drafts are there, and reading them again is the same answer.
-        row = conversations.lock(tx, self._no, self._name)
-        found = log.find(tx, self._kit, row, self._prepared, self._seen)
-        return bool(found) and all(found)
+        if not isinstance(self._first, TurnQueued):
+            return tx.row("turn_by_uid", no=self._no, after=0, uid=self._uid) is not None
+        row, queued = conversations.lock(tx, self._no, self._name), self._first.appended
+        return log.is_outcome(tx, self._kit, row, self._prepared, self._seen, queued)
 
     def run(self, tx: Transaction) -> TurnBegun | TurnQueued | TurnKnown:
         kit, now = self._kit, self._kit.clock.now()
@@ -125,7 +129,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         self._seen = row.head if self._seen is None else self._seen
         # All in the log, or withdrawn from the inbox: this was answered before.
         waiting = row.waiting and any(f is not None and f.seq is None for f in found)
-        if self._prepared and all(found) and not waiting:
+        if self._prepared and log.all_there(self._prepared, found) and not waiting:
             return self._known(tx, row, found)
         if is_busy(tx, row, now):
             turn = row.turn or 0
@@ -167,6 +171,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         # Drafts found in the inbox come from it now; only the others are new.
         row, _ = inbox.take(tx, kit, row, number)
         if fresh:
+            log.check_asked(tx, kit.codec, row, self._unasked)
             row = log.insert(tx, row, self._prepared[-fresh:], number)
         call = None if self._call is None else calls.plan(tx, kit, row, self._call, now, number)
         appended = Appended(
@@ -202,6 +207,7 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
     def __init__(self, kit: Kit, no: int, right: Right, turn: int, step: Step) -> None:
         self._kit, self._no, self._right, self._turn, self._step = kit, no, right, turn, step
         self._prepared = prepare(kit, step.drafts) if step.drafts else ()
+        self._unasked = unasked_ids(draft.parts for draft in step.drafts)
         self._error = kit.label("turn error", step.error)
         self._deliveries = [
             (kit.key("route", d.route), kit.json("payload", d.payload) or "null")
@@ -216,12 +222,15 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         if ended is not None:
             return get(tx, self._no, self._turn).state == ended.state
         row = conversations.lock_fenced(tx, self._no, self._right.fence, self._right.conversation)
-        if self._prepared:
-            return all(log.find(tx, self._kit, row, self._prepared, self._seen))
         if recorded.call is not None:
             last = tx.row("model_call_last", no=self._no)
             return last is not None and last[0] >= recorded.call
-        return False
+        if recorded.appended.new:
+            found = log.find(tx, self._kit, row, self._prepared, self._seen)
+            return log.all_there(self._prepared, found)
+        return bool(recorded.taken) and (
+            tx.row("inbox_state", no=self._no, number=recorded.taken[0]) == ("taken",)
+        )
 
     def run(self, tx: Transaction) -> tuple[Recorded, TurnEnded | None]:
         kit, step, now = self._kit, self._step, self._kit.clock.now()
@@ -232,6 +241,7 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         self._seen = row.head if self._seen is None else self._seen
         fresh = log.missing(self._prepared, found)
         if fresh:
+            log.check_asked(tx, kit.codec, row, self._unasked)
             row = log.insert(tx, row, self._prepared[-fresh:], self._turn)
         seqs = (*log.seqs(found), *range(row.head - fresh + 1, row.head + 1))
         if step.call is not None and step.result is not None:
@@ -276,6 +286,11 @@ class Resume(Once[TurnBegun]):
 
     def __init__(self, kit: Kit, no: int, name: str, holder: str, ttl: int) -> None:
         self._kit, self._no, self._name, self._holder, self._ttl = kit, no, name, holder, ttl
+
+    def is_stored(self, tx: Transaction) -> bool:
+        assert self._first is not None
+        row = conversations.lock(tx, self._no, self._name)
+        return (row.fence, row.holder) == (self._first.right.fence, self._holder)
 
     def run(self, tx: Transaction) -> TurnBegun:
         now = self._kit.clock.now()

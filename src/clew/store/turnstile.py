@@ -103,10 +103,12 @@ class Turnstile:
         turn, gate, mark = self._open()
         try:
             turn.lock()
-            mark[0] = 1
-            gate.lock()
-            mark[0] = 0  # before the turn is free: its next holder sets it again
-            turn.unlock()
+            try:
+                mark[0] = 1
+                gate.lock()
+                mark[0] = 0  # before the turn is free: its next holder sets it again
+            finally:
+                turn.unlock()
         except OSError as error:
             raise self._failed(error) from error
 

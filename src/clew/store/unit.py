@@ -7,9 +7,10 @@ whether that run is stored.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from clew.store.backend import Transaction
+from clew.store.backend import Transaction, Unit
 
 T = TypeVar("T")
 
@@ -31,3 +32,16 @@ class Once(Generic[T]):
     def is_stored(self, tx: Transaction) -> bool:
         """Asked only on a later run. Idempotent units answer False: running again is harmless."""
         return False
+
+
+class Act(Once[T]):
+    """A unit of two functions: `work`, and `stored`, which tells whether what it did is there."""
+
+    def __init__(self, work: Unit[T], stored: Callable[[Transaction], bool]) -> None:
+        self._work, self._stored = work, stored
+
+    def run(self, tx: Transaction) -> T:
+        return self._work(tx)
+
+    def is_stored(self, tx: Transaction) -> bool:
+        return bool(self._first) and self._stored(tx)

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from clew.domain.compactions import Ref, Stub
-from clew.domain.cuts import Cut, hidden
-from clew.domain.messages import Message, Role
-from clew.domain.parts import answered_ids, call_ids
+from clew.domain.cuts import Cut, in_force_at
+from clew.domain.parts import call_ids, unasked_ids
 from clew.errors import Corrupt, NotFound
 from clew.store import attempts, blobs, compactions, cuts, log, turns
 from clew.store.backend import Transaction
@@ -164,6 +163,7 @@ def _messages(
 ) -> Iterator[Finding]:
     numbers = [no for no, _, _ in reversed(parts)]
     calls: set[str] = set()
+    taken = {r[0] for r in tx.rows("inbox_taken_of", no=row.no)}
     for first in range(row.base + 1, row.head + 1, WINDOW):
         last = min(first + WINDOW - 1, row.head)
         for message in log.read(tx, kit.codec, [(row.no, first, last)]):
@@ -172,15 +172,14 @@ def _messages(
                     blobs.get(tx, numbers, digest.hex())
                 except NotFound:
                     yield "I-11", f"seq {message.seq} refers to a blob that is gone"
-            if message.turn is not None:
-                yield from _pairs(message, calls)
-
-
-def _pairs(message: Message, calls: set[str]) -> Iterator[Finding]:
-    """Within turns results follow their calls; a plain append may bring what it likes."""
-    calls.update(call_ids(message.parts))
-    if message.role is Role.TOOL and not set(answered_ids(message.parts)) <= calls:
-        yield "I-07", f"the tool result at seq {message.seq} follows no call of this conversation"
+            # Within turns results follow their calls; a plain append may bring what it likes.
+            unasked = unasked_ids([message.parts]) - calls
+            calls.update(call_ids(message.parts))
+            if message.turn is None or message.seq in taken or not unasked:
+                continue
+            before = log.ranges(parts, (), 1, message.seq - 1)
+            if log.not_asked(tx, kit.codec, before, unasked):
+                yield "I-07", f"the tool result at seq {message.seq} follows no call"
 
 
 def _compactions(
@@ -199,27 +198,11 @@ def _compactions(
             seqs = (item.seq, item.seq) if isinstance(item, Stub) else seqs
             if not 0 < seqs[0] <= seqs[1] <= record.covers_to:
                 yield "I-08", f"{where} has {item} outside 1..{record.covers_to}"
-        split = _split_pair(tx, kit, parts, cut_list, record.cuts, record.covers_to, row.head)
-        if split is not None and record.kind == "ours":
-            yield "I-08", f"{where} splits a tool call from its result at seq {split}"
+        if record.kind == "ours" and record.cuts == in_force_at(cut_list, record.covers_to):
+            covered = log.ranges(parts, cut_list, 1, record.covers_to)
+            if split := compactions.unanswered(tx, kit, covered):
+                yield "I-08", f"{where} splits the calls {sorted(split)} from their results"
         if record.attempt is not None:
             state = attempts.get(tx, row.no, record.attempt).state
             if state != "committed":
                 yield "I-09", f"{where} comes from attempt {record.attempt}, which is {state}"
-
-
-def _split_pair(
-    tx: Transaction, kit: Kit, parts: Sequence[log.Segment], cut_list: Sequence[Cut],
-    in_force: tuple[int, ...], covers_to: int, head: int,
-) -> int | None:  # fmt: skip
-    """The seq of a result above the border whose call lies below it, when the record is valid."""
-    now = tuple(c.number for c in cut_list if c.in_force and c.from_seq <= covers_to)
-    if now != in_force:
-        return None
-    pieces = log.ranges(parts, cut_list, covers_to + 1, head)
-    after = log.read_some(tx, kit.codec, pieces, 1, backward=False)
-    if after and answered_ids(after[0].parts) and not hidden(cut_list, after[0].seq):
-        return after[0].seq
-    return None
-
-

@@ -1,6 +1,10 @@
-"""A clock that moves only when told to."""
+"""A clock that moves only when told to, and ids that are the same in every run."""
 
 from __future__ import annotations
+
+import random
+
+from clew.ids import Ids
 
 
 class FakeClock:
@@ -16,3 +20,8 @@ class FakeClock:
     def advance(self, micros: int) -> None:
         """Let time pass, or jump back with a negative number."""
         self._now += micros
+
+
+def seeded_ids(clock: FakeClock, seed: int = 0) -> Ids:
+    """Ids that a run with the same seed gets again."""
+    return Ids(clock, random.Random(seed).getrandbits)

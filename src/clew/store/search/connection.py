@@ -14,7 +14,7 @@ from clew.errors import SearchUnavailable
 from clew.store.backend import Row, Value
 from clew.store.queries import parse
 
-FORMAT = 1
+FORMAT = 2
 """Changes whenever words are cut in another way or the tables differ: others are rebuilt."""
 
 Identity = tuple[int, int]
@@ -50,24 +50,35 @@ def translated(doing: str) -> Generator[None]:
         raise _typed(doing, error) from error
 
 
+class _Keep:
+    """A function that nobody calls; it refers to its connection."""
+
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def __call__(self, *_: object) -> None:
+        return None
+
+
 class Connection:
     """A connection, and which file it is on. One thread at a time.
 
     Raises Damaged and SearchUnavailable only. The database must exist.
     """
 
-    __slots__ = ("_connection", "_execute", "identity")
+    __slots__ = ("_connection", "_execute", "_execute_many", "identity")
 
     def __init__(self, path: str, identity: Identity | None) -> None:
         self.identity = identity
         with translated("open"):
             self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         self._execute: Any = cast(Any, self._connection).execute
+        self._execute_many: Any = cast(Any, self._connection).executemany
         try:
             with translated("open"):
                 # A cycle that only close() breaks: in the child of a fork the collector must not
                 # close what the parent uses.
-                self._connection.create_scalar_function("keep", self._connection.changes, 0)
+                cast(Any, self._connection).create_scalar_function("keep", _Keep(self._connection))
                 self._connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
                 self._connection.set_busy_timeout(_BUSY_MILLISECONDS)
             for pragma in ("pragma_journal", "pragma_synchronous", "pragma_cache"):
@@ -103,7 +114,7 @@ class Connection:
     def batch(self, name: str, params: Iterable[Mapping[str, Value]]) -> None:
         """Run a statement once for each set of parameters."""
         try:
-            self._connection.executemany(_SQL[name], params).fetchall()
+            self._execute_many(_SQL[name], params).fetchall()
         except apsw.Error as error:
             raise _typed(name, error) from error
 

@@ -5,20 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from clew.domain.search import SearchPage, SearchQuery, SearchStatus, State
 from clew.errors import ClewError, SearchUnavailable
 from clew.store.backend import Backend
 from clew.store.search.connection import Damaged
 from clew.store.search.file import bytes_on_disk, identity, replace
-from clew.store.search.index import Decode, Indexer, Progress, read_mark, store_of
+from clew.store.search.index import Indexer, Progress, read_mark, store_of
 from clew.store.search.pool import Pool
 from clew.store.search.query import NO_INDEX, Outcome, Request, View, run, understand
+from clew.store.search.reading import Decode, Reader
 
 BACKGROUND_FROM = 512
 """Rows behind the mark from which on a query has the index caught up in the background."""
-_RELEVANCE_CATCH_UP = 0.25
 
 
 class Search:
@@ -32,8 +31,8 @@ class Search:
     def __init__(self, path: str, backend: Backend, decode: Decode) -> None:
         self._pool = Pool(path)
         self._backend = backend
-        self._decode = decode
-        self._indexer = Indexer(self._pool, backend, decode)
+        self._reader = Reader(decode)
+        self._indexer = Indexer(self._pool, backend, self._reader)
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -47,9 +46,6 @@ class Search:
         and what the backend raises.
         """
         request = understand(profile, query)
-        if query.order == "relevance" and query.cursor is None:
-            with suppress(SearchUnavailable):
-                self.catch_up(budget_seconds=_RELEVANCE_CATCH_UP)
         outcome = self._attempt(request)
         if outcome.behind > BACKGROUND_FROM or outcome.foreign:
             self._catch_up_later()
@@ -84,7 +80,8 @@ class Search:
         """State of the file; does not make one."""
         path = self._pool.path
         store = self._backend.read(store_of)
-        problem, rows, behind = self._problem, 0, store.message
+        problem, behind = self._problem, store.message
+        rows = unreadable = 0
         state: State
         try:
             if identity(path) is None:
@@ -95,13 +92,14 @@ class Search:
                     rows = connection.rows("words_count")[0][0]
                 if not mark.fits(store):
                     raise Damaged("the search file belongs to another log")
-                behind = mark.behind(store)
+                behind, unreadable = mark.behind(store), mark.unreadable
                 state = "behind" if behind else "ready"
         except SearchUnavailable as error:
             state, problem = "unusable", str(error)
         return SearchStatus(
-            state=state, rows=rows, behind=behind, size=bytes_on_disk(path), problem=problem
-        )
+            state=state, rows=rows, behind=behind, size=bytes_on_disk(path),
+            unreadable=unreadable, problem=problem,
+        )  # fmt: skip
 
     def close(self) -> None:
         """Stop catching up, after the batch at hand, and close the file. May be repeated."""
@@ -127,7 +125,7 @@ class Search:
         return self._run(NO_INDEX, request)
 
     def _run(self, view: View, request: Request) -> Outcome:
-        return self._backend.read(lambda tx: run(tx, view, self._decode, request))
+        return self._backend.read(lambda tx: run(tx, view, self._reader, request))
 
     def _replace(self, damaged: Damaged) -> None:
         try:

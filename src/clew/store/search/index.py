@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from clew.domain.parts import Parts, ToolCall, ToolResult, searchable
 from clew.domain.text import clean
-from clew.errors import Corrupt
 from clew.store.backend import Backend, Row, Transaction
-from clew.store.codec import UnknownDictionary
 from clew.store.search.connection import Connection, Damaged
 from clew.store.search.pool import Pool
+from clew.store.search.reading import Reader, text_of, tools_of
 from clew.store.search.words import WORD_LIMIT, segment
 
 BATCH = 512
@@ -29,11 +27,10 @@ BATCH_BYTES = 4 << 20
 _STEP = 64
 _CHANGES = 1000
 
-Decode = Callable[[bytes], Parts]
-"""Turns stored parts into values; raises Corrupt when they are damaged."""
-
 TOOL, CONVERSATION, PROFILE = "\ue001", "\ue002", "\ue003"
-"""Marks of facets: words about a row that stand behind its text and that no query can spell."""
+"""Marks of facets: words about a row that stand before its text and that no query can spell."""
+UNREADABLE = "\ue004"
+"""The word of a row that could not be decoded: every query looks at those again."""
 _SIGNS = re.compile(r"[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]")
 
 
@@ -47,12 +44,17 @@ class Store(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How far the log of which store is indexed."""
+    """How far the log of which store is indexed.
 
-    store_id: str | None
-    stamp: str | None
-    message: int
-    change: int
+    `profile`: that of all its rows; '': several. `unreadable`: rows that could not be decoded.
+    """
+
+    store_id: str | None = None
+    stamp: str | None = None
+    message: int = 0
+    change: int = 0
+    profile: str | None = None
+    unreadable: int = 0
 
     def fits(self, store: Store) -> bool:
         """Whether this index is one of this log. A log that was set back has lower ids."""
@@ -83,26 +85,6 @@ class _Work(NamedTuple):
 def facet(kind: str, value: object) -> str:
     """A word for a fact about a row. Long or odd values may share one: a filter checks again."""
     return kind + _SIGNS.sub(TOOL, clean(str(value)).casefold())[:WORD_LIMIT]
-
-
-def text_of(parts: Parts) -> str:
-    """All text of a message that a search finds."""
-    return "\n".join(searchable(parts))
-
-
-def tools_of(parts: Parts) -> set[str]:
-    """Names of the tools that a message calls or answers for."""
-    return {part.name for part in parts if isinstance(part, (ToolCall, ToolResult)) and part.name}
-
-
-def decoded(decode: Decode, data: bytes) -> Parts:
-    """The parts of a row; none if they are damaged, which is for `verify` to report."""
-    try:
-        return decode(data)
-    except UnknownDictionary:
-        raise  # not damaged: whoever made `decode` has to learn it
-    except Corrupt:
-        return ()
 
 
 def store_of(tx: Transaction) -> Store:
@@ -150,16 +132,19 @@ def _collect(tx: Transaction, mark: Mark) -> _Work:
         changes = tx.rows("search_changes_after", after=mark.change, limit=_CHANGES)
         if len(changes) == _CHANGES:
             change = changes[-1][0]
-    return _Work(store, rows, _gone(changes), Mark(store.store_id, store.stamp, message, change))
+    profiles = {row[2] for row in rows} | ({mark.profile} - {None})
+    profile = "" if len(profiles) > 1 else next(iter(profiles), None)
+    reached = Mark(store.store_id, store.stamp, message, change, profile, mark.unreadable)
+    return _Work(store, rows, _gone(changes), reached)
 
 
 class Indexer:
     """Moves the index forward, one batch at a time."""
 
-    def __init__(self, pool: Pool, backend: Backend, decode: Decode) -> None:
+    def __init__(self, pool: Pool, backend: Backend, reader: Reader) -> None:
         self._pool = pool
         self._backend = backend
-        self._decode = decode
+        self._reader = reader
 
     def batch(self) -> Progress | None:
         """Index the next rows; None if somebody else is at it.
@@ -180,9 +165,11 @@ class Indexer:
         if work.mark != mark:
             for first, last in work.gone:
                 connection.rows("words_delete", first=first, last=last)
-            rows = ({"id": row[0], "body": self._body(row)} for row in work.rows)
+            rows = [{"id": row[0], "body": self._body(row)} for row in work.rows]
             connection.batch("words_insert", rows)
-            connection.rows("mark_set", **work.mark._asdict())
+            lost = sum(row["body"].endswith(UNREADABLE) for row in rows)
+            reached = work.mark._replace(unreadable=mark.unreadable + lost)
+            connection.rows("mark_set", **reached._asdict())
             connection.commit()
         behind = work.mark.behind(work.store)
         return Progress(
@@ -190,9 +177,10 @@ class Indexer:
         )
 
     def _body(self, row: Row) -> str:
-        """The words of a row and its facets."""
+        """The facets of a row and its words. Facets first: low positions are a byte shorter."""
         _, conversation, profile, data = row
-        parts = decoded(self._decode, data)
+        parts = self._reader.parts(data)
+        words = UNREADABLE if parts is None else segment(text_of(parts))
         facets = [facet(CONVERSATION, conversation), facet(PROFILE, profile)]
-        facets += [facet(TOOL, name) for name in tools_of(parts)]
-        return f"{segment(text_of(parts))} {' '.join(facets)}"
+        facets += [facet(TOOL, name) for name in tools_of(parts or ())]
+        return f"{' '.join(facets)} {words}"

@@ -57,7 +57,7 @@ class Pool:
         self._refusal = INHERITED
         self._idle = []
 
-    def _take(self) -> Opened:
+    def _take(self) -> Connection:
         current = identity(self.path)
         stale: list[Connection] = []
         found: Connection | None = None

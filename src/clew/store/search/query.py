@@ -7,7 +7,7 @@ it ends with a cursor where it has to stop.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
@@ -20,25 +20,33 @@ from clew.store.search.index import (
     CONVERSATION,
     PROFILE,
     TOOL,
-    Decode,
+    UNREADABLE,
     Mark,
     Store,
     facet,
     store_of,
 )
+from clew.store.search.rank import Ranking, rarity
+from clew.store.search.reading import Reader
 from clew.store.search.rows import Found, Rows, Scope, scope_of
-from clew.store.search.text import Query, parse, to_match
+from clew.store.search.text import Query, parse, to_match, to_words
 
 SCAN_LIMIT = 50_000
 """Rows behind the mark that one call scans."""
 CANDIDATE_LIMIT = 50_000
 """Rows from the index that one call looks up."""
-RELEVANCE_WINDOW = 20_000
-"""The newest rows among which relevance ranks: its cost grows with matches, not with hits."""
+LOOSE_LIMIT = 10_000
+"""As CANDIDATE_LIMIT, if each of them has to be matched: it takes about five times as long."""
+RELEVANCE_MATCHES = 2_000
+"""The newest hits among which relevance ranks."""
 RELEVANCE_LIMIT = 200
-"""Hits that are ranked; the pages after the first go through these."""
+"""The best of these: the pages after the first go through them."""
+_FREQUENCY_ROWS = 20_000
+"""The newest rows that tell how rare a word is."""
 _BEYOND = 256
 """Candidates looked up to see whether anything follows a full page."""
+_PLAIN = 256
+"""Candidates looked up before the index is asked to leave out other profiles."""
 _STEP = 256
 """Rows read at a time, at most: they are in memory with all their text."""
 
@@ -55,7 +63,7 @@ class View(NamedTuple):
             yield from self.connection.ids(statement, match=match, **params)
 
 
-NO_INDEX = View(None, Mark(None, None, 0, 0))
+NO_INDEX = View(None, Mark())
 
 
 class Request(NamedTuple):
@@ -85,42 +93,30 @@ def understand(profile: str | None, query: SearchQuery) -> Request:
 class _Page:
     """A page being filled."""
 
-    def __init__(self, rows: Rows, limit: int, budget: int) -> None:
+    def __init__(self, rows: Rows, limit: int) -> None:
         self.rows = rows
         self.limit = limit
-        self.budget = budget
         self.hits: list[Hit] = []
-        self.scanned = 0
         self.last = 0
         """Id of the last hit."""
         self.more = False
-        """Whether a hit follows the full page, or may."""
+        """Whether a hit follows the full page."""
 
     @property
     def full(self) -> bool:
         return len(self.hits) >= self.limit
 
-    @property
-    def done(self) -> bool:
-        return self.more or self.budget <= 0
-
-    def take(self, found: Iterable[Found | None]) -> None:
-        """Add what is found until the page is full and something follows it."""
+    def take(self, found: Iterable[Found]) -> None:
+        """Add what is found, until the page is full and one more follows."""
         for one in found:
-            self.scanned += 1
-            self.budget -= 1
-            if one is not None and self.full:
+            if len(self.hits) >= self.limit:
                 self.more = True
-            elif one is not None:
-                self.hits.append(self.rows.hit(one))
-                self.last = one.row[0]
-                if self.full:
-                    self.budget = min(self.budget, _BEYOND)
-            if self.done:
-                break
+                return
+            self.hits.append(self.rows.hit(one))
+            self.last = one.row[0]
 
 
-def run(tx: Transaction, view: View, decode: Decode, request: Request) -> Outcome:
+def run(tx: Transaction, view: View, reader: Reader, request: Request) -> Outcome:
     """The page that was asked for, on the snapshot of `tx`."""
     store = store_of(tx)
     foreign = not view.mark.fits(store)
@@ -132,7 +128,8 @@ def run(tx: Transaction, view: View, decode: Decode, request: Request) -> Outcom
     if request.parsed.wordless or (query.conversation and scope is None):
         page = SearchPage(hits=(), next=None, behind=0, scanned=0)
         return Outcome(page, behind, foreign)
-    rows = Rows(tx, decode, request.profile, query, request.parsed, scope)
+    exact = request.parsed.loose or view.mark.unreadable > 0
+    rows = Rows(tx, reader, request.profile, query, request.parsed, scope, exact)
     search = _Search(view, store, request, rows, scope)
     ranked = query.order == "relevance" and bool(request.parsed.all)
     return Outcome(search.ranked() if ranked else search.newest(), behind, foreign)
@@ -155,90 +152,110 @@ class _Search:
         self._request = request
         self._rows = rows
         self._scope = scope
-        self._worded = bool(request.parsed.all)
+        self._limit = LOOSE_LIMIT if request.parsed.loose else CANDIDATE_LIMIT
 
     def newest(self) -> SearchPage:
         """By id, descending: rows behind the mark first, then the index."""
-        match = self._match(with_profile=True)
+        match = self._match()
         indexed = self._indexed if match is not None else 0
         below = self._request.position.below or self._last + 1
-        page = _Page(self._rows, self._request.query.limit, SCAN_LIMIT)
+        page = _Page(self._rows, self._request.query.limit)
         floor = max(indexed, below - 1 - SCAN_LIMIT)
         self._scan(page, floor, below)
-        if page.full and page.done:
-            return self._page(page, page.last)
-        skipped = max(0, floor - indexed)
+        skipped = floor - indexed
+        if page.more:
+            return self._page(page.hits, self._below(page.last), 0)
         if match is None or not indexed:
             # No index to go on with: the next page goes on with the scan.
             behind = skipped if match is not None and not page.full else 0
-            return self._page(page, floor + 1 if skipped else 0, behind)
-        page.budget = _BEYOND if page.full else CANDIDATE_LIMIT
-        looked_at = self._walk(page, match, min(below, indexed + 1))
-        follows = page.last if page.full else looked_at
-        return self._page(page, follows if page.done else 0, 0 if page.full else skipped)
+            return self._page(page.hits, self._below(floor + 1 if skipped else 0), behind)
+        stopped = self._walk(page, match, min(below, indexed + 1))
+        if page.full:
+            last = page.last if page.more or stopped else 0
+            return self._page(page.hits, self._below(last), 0)
+        return self._page(page.hits, self._below(stopped), skipped)
 
     def _scan(self, page: _Page, floor: int, below: int) -> None:
         """Rows with floor < id < below, in steps that grow."""
         size = 64
-        while below - 1 > floor and not page.done:
+        while below - 1 > floor and not page.more:
             above = max(floor, below - 1 - size)
             page.take(self._rows.between(above, below))
             below, size = above + 1, min(_STEP, size * 2)
 
     def _walk(self, page: _Page, match: str, below: int) -> int:
-        """Candidates of the index below an id; gives the id of the last one looked up."""
-        size = self._request.query.limit + 1
-        ids = self._view.ids("words_newest", match=match, below=below, above=0)
-        with closing(ids):
-            while not page.done and (chunk := list(islice(ids, size))):
-                before = page.scanned
-                page.take(self._rows.of(chunk))
-                below = chunk[page.scanned - before - 1]
-                size = min(_STEP, size * 4)
-        return below
+        """Rows of the index with id < below. Gives the id it had to stop at, 0 at the end."""
+        with closing(self._view.ids("words_newest", match, below=below)) as ids:
+            stopped = self._look_up(page, ids, _PLAIN)
+            if not stopped or page.full:
+                return stopped
+            if self._request.profile is None or self._view.mark.profile != "":
+                return self._look_up(page, ids, self._limit)
+        # Most candidates may belong to other profiles. Having the index leave them out costs more
+        # than it saves where few candidates are wanted, or nearly all are of this profile.
+        match = self._match(with_profile=True) or match
+        with closing(self._view.ids("words_newest", match, below=stopped)) as ids:
+            return self._look_up(page, ids, self._limit)
+
+    def _look_up(self, page: _Page, ids: Iterator[int], bound: int) -> int:
+        """Look up candidates until the page is full, or about `bound`; result as of `_walk`."""
+        size, looked = self._request.query.limit + 1, 0
+        while chunk := list(islice(ids, size)):
+            page.take(self._rows.of(chunk))
+            looked, size = looked + len(chunk), min(_STEP, size * 4)
+            if page.full:
+                bound = min(bound, looked + _BEYOND)
+            if page.more or looked >= bound:
+                return chunk[-1]
+        return 0
 
     def ranked(self) -> SearchPage:
-        """The best of the newest rows. Rows behind the mark have no rank and come first."""
+        """The best of the newest hits, ranked once; the cursor carries the rest of them."""
         ids = self._request.position.ids
         limit = self._request.query.limit
-        scanned = skipped = 0
+        skipped = 0
         if not ids:
-            ids, scanned, skipped = self._rank()
+            ids, skipped = self._rank()
         hits: list[Hit] = []
         while ids and len(hits) < limit:
             chunk, ids = ids[: limit - len(hits)], ids[limit - len(hits) :]
-            hits += [self._rows.hit(one) for one in self._rows.of(chunk) if one is not None]
+            hits += map(self._rows.hit, self._rows.of(chunk))
         following = cursor.write(self._request.digest, ids=ids) if ids else None
-        return SearchPage(hits=tuple(hits), next=following, behind=skipped, scanned=scanned)
+        return self._page(hits, following, skipped)
 
-    def _rank(self) -> tuple[tuple[int, ...], int, int]:
-        """Ids of the hits, best first; rows considered; rows not looked at."""
-        found: list[int] = []
-        scanned = 0
+    def _rank(self) -> tuple[tuple[int, ...], int]:
+        """Ids of the best hits; and how many rows were not looked at."""
+        ranking = Ranking(self._request.parsed, RELEVANCE_MATCHES)
         floor = max(self._indexed, self._last - SCAN_LIMIT)
         below = self._last + 1
-        while below - 1 > floor and len(found) < RELEVANCE_LIMIT:
+        while below - 1 > floor and not ranking.full:
             above = max(floor, below - 1 - _STEP)
-            for one in self._rows.between(above, below):
-                scanned += 1
-                if one is not None:
-                    found.append(one.row[0])
+            ranking.add(self._rows.between(above, below))
             below = above + 1
-        match = self._match(with_profile=False)
+        match = self._match(with_profile=self._view.mark.profile == "")
         if match is not None and self._indexed:
-            above = 0 if self._scope else self._indexed - RELEVANCE_WINDOW
-            ids = self._view.ids("words_ranked", match=match, newest=self._indexed, above=above)
-            with closing(ids):
-                while len(found) < RELEVANCE_LIMIT and (chunk := list(islice(ids, _STEP))):
-                    scanned += len(chunk)
-                    found += [one.row[0] for one in self._rows.of(chunk) if one is not None]
-        return tuple(found[:RELEVANCE_LIMIT]), scanned, max(0, floor - self._indexed)
+            with closing(self._view.ids("words_newest", match, below=self._indexed + 1)) as ids:
+                candidates = islice(ids, self._limit)
+                while not ranking.full and (chunk := list(islice(candidates, _STEP))):
+                    ranking.add(self._rows.of(chunk))
+        return ranking.best(RELEVANCE_LIMIT, self._weights()), floor - self._indexed
 
-    def _match(self, with_profile: bool) -> str | None:
+    def _weights(self) -> list[float]:
+        """How much each clause counts: rare words more, if there are several."""
+        clauses = self._request.parsed.all
+        if len(clauses) == 1:
+            return [1.0]
+        above = max(0, self._indexed - _FREQUENCY_ROWS)
+        rows = self._indexed - above
+        return [
+            rarity(next(self._view.ids("words_frequency", to_words(c), above=above), 0), rows)
+            for c in clauses
+        ]
+
+    def _match(self, with_profile: bool = False) -> str | None:
         """The expression for the index; None if it cannot answer.
 
-        Facets make it name few rows that a filter throws away. Ranking counts all rows of every
-        word, so there the one that nearly all rows have is left out.
+        Facets make it name few rows that a filter throws away.
         """
         query = self._request.query
         facets: list[list[str]] = []
@@ -246,12 +263,18 @@ class _Search:
             facets.append([facet(TOOL, query.tool)])
         if self._scope is not None:
             facets.append([facet(CONVERSATION, no) for no in self._scope.upto])
-        if with_profile and self._request.profile is not None and (facets or self._worded):
+        if with_profile and self._request.profile is not None:
             facets.append([facet(PROFILE, self._request.profile)])
-        return to_match(self._request.parsed, facets)
+        match = to_match(self._request.parsed, facets)
+        if match is not None and self._view.mark.unreadable:
+            return f'({match}) OR "{UNREADABLE}"'
+        return match
 
-    def _page(self, page: _Page, below: int, behind: int = 0) -> SearchPage:
-        following = cursor.write(self._request.digest, below=below) if below > 1 else None
+    def _below(self, id: int) -> str | None:
+        return cursor.write(self._request.digest, below=id) if id > 1 else None
+
+    def _page(self, hits: list[Hit], following: str | None, behind: int) -> SearchPage:
         return SearchPage(
-            hits=tuple(page.hits), next=following, behind=behind, scanned=page.scanned
-        )
+            hits=tuple(hits), next=following, behind=behind, scanned=self._rows.seen,
+            unreadable=self._rows.unreadable,
+        )  # fmt: skip

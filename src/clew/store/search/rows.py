@@ -10,9 +10,10 @@ import msgspec
 from clew.domain.messages import ROLE_CODES, ROLES
 from clew.domain.search import Hit, SearchQuery
 from clew.store.backend import Row, Transaction, Value
-from clew.store.search.index import Decode, decoded, text_of, tools_of
+from clew.store.search.reading import Reader, text_of, tools_of
 from clew.store.search.snippet import highlight
 from clew.store.search.text import Query, matches, may_match
+from clew.store.search.words import fold
 
 
 class Scope(NamedTuple):
@@ -49,22 +50,29 @@ def scope_of(tx: Transaction, profile: str | None, query: SearchQuery) -> Scope 
 
 
 class Rows:
-    """Reads rows of one snapshot of the log and keeps those that a query may show."""
+    """Reads rows of one snapshot of the log and keeps those that a query may show.
+
+    `exact`: that the index names a row is not enough, its text has to match.
+    """
 
     def __init__(
         self,
         tx: Transaction,
-        decode: Decode,
+        reader: Reader,
         profile: str | None,
         query: SearchQuery,
         parsed: Query,
         scope: Scope | None,
+        exact: bool,
     ) -> None:
         self._tx = tx
-        self._decode = decode
+        self._reader = reader
         self._parsed = parsed
         self._tool = query.tool
         self._scope = scope
+        self._exact = exact
+        self.seen = self.unreadable = 0
+        """How many rows were considered, and how many of them could not be read."""
         self._filters: dict[str, Value] = {
             "profile": profile,
             "line": f",{','.join(map(str, scope.upto))}," if scope else None,
@@ -80,17 +88,23 @@ class Rows:
             "hidden": int(query.hidden),
         }
 
-    def between(self, above: int, below: int) -> Iterator[Found | None]:
-        """Newest first, the rows above < id < below: each one as found, or None for no hit.
+    def between(self, above: int, below: int) -> Iterator[Found]:
+        """The hits with above < id < below, newest first.
 
         The text is matched here: these are rows the index does not know.
         """
+        parsed, folded_of = self._parsed, self._reader.folded
         for row in self._tx.rows("search_rows_between", above=above, below=below, **self._filters):
+            self.seen += 1
+            folded = folded_of(row[9])
+            if folded is not None and not may_match(parsed, folded):
+                continue
             text = self._text(row)
-            yield Found(row, text) if text is not None and matches(self._parsed, text) else None
+            if text is not None and matches(parsed, text):
+                yield Found(row, text)
 
-    def of(self, ids: Sequence[int]) -> Iterator[Found | None]:
-        """In the order given, the rows that the index named: each one as found, or None.
+    def of(self, ids: Sequence[int]) -> Iterator[Found]:
+        """The hits among these rows, which the index named, in the order given.
 
         The text is looked at once more, cheaply: a row erased since is no hit, nor is what a
         damaged index makes up.
@@ -98,11 +112,10 @@ class Rows:
         wanted = msgspec.json.encode(ids).decode()
         rows = {row[0]: row for row in self._tx.rows("search_rows", ids=wanted, **self._filters)}
         for number in ids:
+            self.seen += 1
             row = rows.get(number)
             text = None if row is None else self._text(row)
-            if row is None or text is None or not may_match(self._parsed, text):
-                yield None
-            else:
+            if row is not None and text is not None and self._finds(text):
                 yield Found(row, text)
 
     def hit(self, found: Found) -> Hit:
@@ -119,11 +132,17 @@ class Rows:
             snippet=highlight(self._parsed, found.text),
         )
 
+    def _finds(self, text: str) -> bool:
+        return matches(self._parsed, text) if self._exact else may_match(self._parsed, fold(text))
+
     def _text(self, row: Row) -> str | None:
-        """The text of a row, None if the scope or the tool excludes it."""
+        """The text of a row; None if it cannot be read, or the scope or tool excludes it."""
         if self._scope is not None and not self._scope.shows(row[1], row[4]):
             return None
-        parts = decoded(self._decode, row[9])
+        parts = self._reader.parts(row[9])
+        if parts is None:
+            self.unreadable += 1
+            return None
         if self._tool is not None and self._tool not in tools_of(parts):
             return None
         return text_of(parts)

@@ -7,20 +7,21 @@ The cost is bounded by where the first match is, not by the length of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import islice
 from typing import NamedTuple
 
 from clew.domain.search import Piece
 from clew.domain.text import clean
-from clew.store.search.text import Phrase, Query
-from clew.store.search.words import fold, joins
+from clew.store.search.phrase import Clause, occurrences
+from clew.store.search.text import Query
+from clew.store.search.words import fold
 
 WIDTH = 160
 """Characters of a snippet."""
 
 _SLICE = 8192
 _OVERLAP = 512
-_MOST_SPANS = 32
+_MOST_SPANS = 8
 _LONGEST_GAP = 32
 
 _INVISIBLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069]+")
@@ -35,59 +36,13 @@ class Span(NamedTuple):
     clause: int
 
 
-def _is_part(folded: str, at: int) -> bool:
-    """Whether the character at this place belongs to a word (of a script with spaces)."""
-    if not 0 <= at < len(folded):
-        return False
-    character = folded[at]
-    return character.isalnum() if character.isascii() else joins(character)
-
-
-def _end(phrase: Phrase, folded: str, start: int, loose: bool) -> int | None:
-    """Where the phrase that begins at `start` ends, or None if it is not this phrase."""
-    at = start
-    for number, (piece, _) in enumerate(phrase.surface):
-        if number:
-            limit = at + _LONGEST_GAP
-            while at < limit and at < len(folded) and not folded.startswith(piece, at):
-                if folded[at].isalnum():
-                    return None
-                at += 1
-        if not folded.startswith(piece, at):
-            return None
-        at += len(piece)
-    is_run = phrase.surface[-1][1]
-    if not (loose or is_run or phrase.prefix) and _is_part(folded, at):
-        return None
-    return at
-
-
-def _occurrences(phrase: Phrase, folded: str, loose: bool) -> Iterator[tuple[int, int]]:
-    """Where the phrase stands; `loose` also inside words (part of an identifier)."""
-    first, is_run = phrase.surface[0]
-    at = folded.find(first)
-    while at >= 0:
-        if loose or is_run or not _is_part(folded, at - 1):
-            end = _end(phrase, folded, at, loose)
-            if end is not None:
-                yield at, end
-        at = folded.find(first, at + 1)
-
-
 def _spans(query: Query, folded: str) -> list[Span]:
     """The first places of each clause, in order of place; without overlaps."""
     found: list[Span] = []
     for number, clause in enumerate(query.all):
-        for loose in (False, True):
-            before = len(found)
-            for phrase in clause.any:
-                for start, end in _occurrences(phrase, folded, loose):
-                    found.append(Span(start, end, number))
-                    if len(found) - before >= _MOST_SPANS:
-                        break
-            if len(found) > before:
-                break
-    found.sort(key=lambda span: (span.start, -span.end))
+        spans = _clause_spans(clause, number, folded, loose=False)
+        found += spans or _clause_spans(clause, number, folded, loose=True)
+    found.sort(key=_by_place)
     apart: list[Span] = []
     for span in found:
         if not apart or span.start >= apart[-1].end:
@@ -95,19 +50,29 @@ def _spans(query: Query, folded: str) -> list[Span]:
     return apart
 
 
-def _best(spans: list[Span], width: int) -> list[Span]:
+def _by_place(span: Span) -> tuple[int, int]:
+    return span.start, -span.end
+
+
+def _clause_spans(clause: Clause, number: int, folded: str, loose: bool) -> list[Span]:
+    found: list[Span] = []
+    for phrase in clause.any:
+        for start, end in islice(occurrences(phrase, folded, loose, _LONGEST_GAP), _MOST_SPANS):
+            found.append(Span(start, end, number))
+    return found
+
+
+def _best(spans: list[Span], clauses: int, width: int) -> list[Span]:
     """The spans of the window with most different clauses, then most spans, then the first."""
-    best: list[Span] = spans[:1]
+    best: list[Span] = []
     score = (0, 0)
     for number, first in enumerate(spans):
-        window = [first]
-        for span in spans[number + 1 :]:
-            if span.end > first.start + width:
-                break
-            window.append(span)
+        window = [span for span in spans[number:] if span.end <= first.start + width] or [first]
         here = (len({span.clause for span in window}), len(window))
         if here > score:
             best, score = window, here
+        if clauses == 1:
+            break  # one word: where it first stands
     return best
 
 
@@ -118,21 +83,27 @@ def _originals(text: str, folded: str, places: list[int]) -> list[int]:
     found: list[int] = []
     behind = 0
     for match in _PIECES.finditer(text):
-        folds = fold(match[0])
-        while len(found) < len(places) and places[len(found)] <= behind + len(folds):
-            wanted = places[len(found)] - behind
-            offset = next((i for i in range(len(match[0])) if len(fold(match[0][:i])) >= wanted),
-                          len(match[0]))  # fmt: skip
-            found.append(match.start() + offset)
-        behind += len(folds)
+        length = len(fold(match[0]))
+        while len(found) < len(places) and places[len(found)] <= behind + length:
+            found.append(match.start() + _original(match[0], places[len(found)] - behind))
+        behind += length
         if len(found) == len(places):
             break
     return found + [len(text)] * (len(places) - len(found))
 
 
+def _original(piece: str, place: int) -> int:
+    """A place in one folded word as a place in the word, behind marks of the last character."""
+    lengths = [len(fold(piece[:end])) for end in range(len(piece) + 1)]
+    at = next((end for end, length in enumerate(lengths) if length >= place), len(piece))
+    while at < len(piece) and lengths[at + 1] == lengths[at]:
+        at += 1
+    return at
+
+
 def _shown(text: str) -> str:
     """On one line, without anything that moves the cursor or turns the text around."""
-    return clean(_INVISIBLE.sub(" ", text))
+    return text if text.isprintable() else clean(_INVISIBLE.sub(" ", text))
 
 
 def _word_start(text: str, at: int, limit: int) -> int:
@@ -163,7 +134,7 @@ def highlight(query: Query, text: str, width: int = WIDTH) -> tuple[Piece, ...]:
     while query.all:
         part = text[base : base + _SLICE]
         folded = fold(part)
-        spans = _best(_spans(query, folded), width)
+        spans = _best(_spans(query, folded), len(query.all), width)
         if spans or base + _SLICE >= len(text):
             break
         base += _SLICE - _OVERLAP

@@ -1,7 +1,8 @@
 """What a person types, as a value; and the two ways to evaluate it, which always agree.
 
-`parse` never fails on what the text says: quotes may stay open, operators may dangle. `to_match`
-gives the expression for the index, `matches` evaluates the same words on one text. Words contain
+`parse` never fails on what the text says: quotes may stay open, operators may dangle. `matches`
+decides whether a text is found. `to_match` makes the expression with which the index names rows:
+every row that matches is among them, and exactly those unless the query is `loose`. Words are
 letters and digits only, so nothing a person types can reach the syntax of FTS5.
 """
 
@@ -13,87 +14,32 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from clew.errors import InputError
-from clew.store.search.words import bare, fold, pairs, parts, pieces, segment
-
-__all__ = ["Clause", "Phrase", "Query", "fold", "matches", "may_match", "parse", "segment",
-           "to_match"]  # fmt: skip
+from clew.store.search.phrase import Clause, Phrase, alternatives, may_stand
+from clew.store.search.words import fold, segment
 
 QUERY_LIMIT = 4096
-"""Longest query text, in characters. The index refuses expressions far beyond this."""
+"""Longest query text, in characters."""
+MOST_CLAUSES = 64
+MOST_WORDS = 12
+"""Of a query, and of one of its phrases, the index is asked for so many at most."""
 
 _ITEM = re.compile(r'(-(?=[^\s-]))?(?:"([^"]*)"?(\*?)|([^\s"]+))')
 _QUOTES = str.maketrans("“”„", '"""')
-
-
-class Phrase(Struct, frozen=True):
-    """Words that follow one another; with `prefix` the last one may go on.
-
-    `surface`: the runs and words as they stand in a folded text, for highlighting.
-    """
-
-    words: tuple[str, ...]
-    prefix: bool
-    surface: tuple[tuple[str, bool], ...]
-
-    @property
-    def needle(self) -> str:
-        """What a segmented text between spaces holds if the phrase is in it."""
-        return f" {' '.join(self.words)}{'' if self.prefix else ' '}"
-
-    @property
-    def hint(self) -> str:
-        """A part that every folded text with this phrase holds: its longest word."""
-        return max(self.words, key=len)
-
-
-class Clause(Struct, frozen=True):
-    """Phrases of which one is enough."""
-
-    any: tuple[Phrase, ...]
 
 
 class Query(Struct, frozen=True):
     """A parsed query: every clause of `all`, no phrase of `none`.
 
     Both empty: everything matches, unless the text was there but held no word (`wordless`).
+    `loose`: the index knows which words a row has, not where, so that phrases are for `matches`.
+    `hints`: for each clause, parts of its phrases: a folded text without them is no hit.
     """
 
     all: tuple[Clause, ...] = ()
     none: tuple[Phrase, ...] = ()
     wordless: bool = False
-
-
-def _phrase(text: str, star: bool) -> Phrase | None:
-    """The words of a chunk as a phrase; None if there are none."""
-    found = pieces(bare(text))
-    if not found:
-        return None
-    words: list[str] = []
-    prefix = False
-    for number, (piece, is_run) in enumerate(found, start=1):
-        last = number == len(found)
-        if not is_run:
-            words.append(piece.casefold())
-            prefix = last and star
-        elif not last:
-            # What follows in the same chunk ends this run, and so does the end of it in the text.
-            words += (*pairs(piece), piece[-1])
-        else:
-            words += pairs(piece) or [piece]
-            prefix = len(piece) == 1
-    surface = tuple((piece.casefold(), is_run) for piece, is_run in found)
-    return Phrase(tuple(words), prefix, surface)
-
-
-def _alternatives(text: str, star: bool) -> tuple[Phrase, ...]:
-    """A chunk as it is; a single identifier also as the sequence of its parts."""
-    whole = _phrase(text, star)
-    if whole is None:
-        return ()
-    found = pieces(bare(text))
-    if len(found) == 1 and (split := parts(found[0][0])):
-        return whole, Phrase(split, whole.prefix, tuple((part, False) for part in split))
-    return (whole,)
+    loose: bool = False
+    hints: tuple[tuple[str, ...], ...] = ()
 
 
 def _items(text: str) -> Iterator[tuple[str, tuple[Phrase, ...]]]:
@@ -101,7 +47,7 @@ def _items(text: str) -> Iterator[tuple[str, tuple[Phrase, ...]]]:
     for match in _ITEM.finditer(text.translate(_QUOTES)):
         minus, quoted, star, plain = match.groups()
         chunk = quoted if plain is None else plain
-        found = _alternatives(chunk, star == "*" or (plain is not None and plain.endswith("*")))
+        found = alternatives(chunk, star == "*" or (plain is not None and plain.endswith("*")))
         if plain in ("OR", "AND") and not minus:
             yield plain, found
         elif found:
@@ -130,48 +76,89 @@ def parse(text: str) -> Query:
             none += found
         joining = "OR" if kind == "OR" else ""
         before = before if kind in ("OR", "AND") else kind
+    return _query(clauses, none, bool(text.strip()))
+
+
+def _query(clauses: list[tuple[Phrase, ...]], none: list[Phrase], asked: bool) -> Query:
+    every = tuple(dict.fromkeys(Clause(tuple(dict.fromkeys(any_of))) for any_of in clauses))
+    never = tuple(dict.fromkeys(none))
+    phrases = [*never, *(phrase for clause in every for phrase in clause.any)]
     return Query(
-        all=tuple(dict.fromkeys(Clause(tuple(dict.fromkeys(any_of))) for any_of in clauses)),
-        none=tuple(dict.fromkeys(none)),
-        wordless=not clauses and not none and bool(text.strip()),
+        all=every,
+        none=never,
+        wordless=asked and not phrases,
+        loose=max(len(every), len(never)) > MOST_CLAUSES
+        or any(len(phrase.words) > 1 for phrase in phrases),
+        hints=tuple(tuple(phrase.hint for phrase in clause.any) for clause in every),
     )
 
 
-def _match(phrase: Phrase) -> str:
-    return f'"{" ".join(phrase.words)}"{"*" if phrase.prefix else ""}'
+def _words(phrase: Phrase) -> str:
+    """The expression for the rows that have the words of a phrase, or the longest of them."""
+    words = [f'"{word}"' for word in phrase.words]
+    if phrase.prefix:
+        words[-1] += "*"
+    chosen = sorted(dict.fromkeys(words), key=len, reverse=True)[:MOST_WORDS]
+    return chosen[0] if len(chosen) == 1 else f"({' AND '.join(chosen)})"
 
 
 def _any(options: Iterable[str]) -> str:
     return f"({' OR '.join(options)})"
 
 
+def to_words(clause: Clause) -> str:
+    """The FTS5 expression for the rows that have the words of one clause."""
+    return _any(map(_words, clause.any))
+
+
 def to_match(query: Query, facets: Iterable[Iterable[str]] = ()) -> str | None:
     """The FTS5 expression, to be bound as a parameter; None if nothing is required.
 
     Of each facet one word is required as well. FTS5 cannot list the rows without a word: a query
-    that only excludes is a scan with `matches`.
+    that only excludes is a scan.
     """
-    required = [_any(map(_match, clause.any)) for clause in query.all]
+    required = [to_words(clause) for clause in query.all[:MOST_CLAUSES]]
     required += [_any(f'"{word}"' for word in words) for words in facets]
     if not required:
         return None
     wanted = " AND ".join(required)
-    return f"({wanted}) NOT {_any(map(_match, query.none))}" if query.none else wanted
+    # A phrase is not excluded by its words, which a row may have elsewhere.
+    never = [_words(phrase) for phrase in query.none if len(phrase.words) == 1][:MOST_CLAUSES]
+    return f"({wanted}) NOT {_any(never)}" if never else wanted
 
 
-def may_match(query: Query, text: str) -> bool:
-    """Cheap: False only if `matches` is False. Looks for the longest words, wherever they stand."""
-    folded = fold(text)
-    return not query.wordless and all(
-        any(phrase.hint in folded for phrase in clause.any) for clause in query.all
-    )
+def may_match(query: Query, folded: str) -> bool:
+    """Cheap: False only if no text that folds to this matches. Looks for the hints anywhere."""
+    if query.wordless:
+        return False
+    for hints in query.hints:  # plain loops: this runs for every row behind the mark
+        for hint in hints:
+            if hint in folded:
+                break
+        else:
+            return False
+    return True
 
 
 def matches(query: Query, text: str) -> bool:
-    """Whether the text is found: exactly the rows the index finds for `to_match`."""
-    if not may_match(query, text):
+    """Whether the text is found. Cutting it into words is dear, so that comes last."""
+    if query.wordless:
         return False
-    words = f" {segment(text)} "
+    folded = fold(text)
+    certain = True
+    for clause in query.all:
+        if not any(p.run is not None and p.run in folded for p in clause.any):
+            certain = False
+            if not any(p.run is None and may_stand(p, folded) for p in clause.any):
+                return False
+    for phrase in query.none:
+        if phrase.run is not None and phrase.run in folded:
+            return False
+        certain = certain and (phrase.run is not None or not may_stand(phrase, folded))
+    return certain or _has_words(query, f" {segment(text)} ")
+
+
+def _has_words(query: Query, words: str) -> bool:
     return all(
         any(phrase.needle in words for phrase in clause.any) for clause in query.all
     ) and not any(phrase.needle in words for phrase in query.none)

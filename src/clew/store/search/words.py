@@ -113,7 +113,7 @@ def bare(text: str) -> str:
 
 def fold(text: str) -> str:
     """The text as it is compared: `bare` and without case."""
-    return bare(text).casefold()
+    return text.lower() if text.isascii() else bare(text).casefold()
 
 
 def _paired(text: str) -> str:

@@ -145,18 +145,19 @@ UPDATE conversation SET prompt_hash = coalesce(:prompt, prompt_hash),
 WHERE no = :no
 
 -- name: conversation_inherit
--- Also the titles and preview, so that the list shows what the branch is about.
+-- Also the title, so that the list shows what the branch is about.
 UPDATE conversation SET
   prompt_hash = coalesce(prompt_hash, (SELECT prompt_hash FROM conversation WHERE no = :origin)),
   toolset_hash = coalesce(toolset_hash,
     (SELECT toolset_hash FROM conversation WHERE no = :origin)),
   title_derived = (SELECT coalesce(title_user, title_llm, title_derived) FROM conversation
-    WHERE no = :origin),
-  preview = (SELECT preview FROM conversation WHERE no = :origin)
+    WHERE no = :origin)
 WHERE no = :branch
 
 -- name: conversation_bin
-UPDATE conversation SET binned_at = :at WHERE no = :no AND binned_at IS NULL
+-- Points at no prompt any more, so that the last step can let go of those nobody else uses.
+UPDATE conversation SET binned_at = :at, prompt_hash = NULL, toolset_hash = NULL
+WHERE no = :no AND binned_at IS NULL
 
 -- name: conversation_base
 UPDATE conversation SET base = :base, origin = :origin WHERE no = :no
@@ -181,7 +182,7 @@ SELECT c.no, c.id, c.profile, c.kind, c.source, o.id, c.base, c.head, c.view, c.
   c.fence, c.turn, c.title_user, c.title_llm, c.title_derived, c.title_locked, c.preview,
   c.message_count, c.waiting, c.cwd, c.git_root, c.git_branch, c.model, c.affinity, c.attribution,
   c.pinned, c.archived, c.automation, c.read_only, c.created_at, c.active_at, c.imported_at,
-  c.ended_at, c.end_reason, c.reopened_at, c.meta, c.binned_at
+  c.ended_at, c.end_reason, c.reopened_at, c.meta, c.binned_at, c.prompt_hash, c.toolset_hash
 FROM conversation c LEFT JOIN conversation o ON o.no = c.origin
 
 -- macro: residual
@@ -339,6 +340,9 @@ ON CONFLICT(conversation_no, hash) DO NOTHING
 
 -- name: blob_get
 SELECT bytes FROM blob WHERE conversation_no = :no AND hash = :hash
+
+-- name: blob_known
+SELECT 1 FROM blob WHERE conversation_no = :no AND hash = :hash
 
 -- name: blob_copy
 INSERT INTO blob(conversation_no, hash, bytes)
@@ -539,6 +543,9 @@ SELECT coalesce(max(number), 0) FROM inbox WHERE conversation_no = :no
 
 -- name: inbox_waiting
 {{inbox}} WHERE conversation_no = :no AND state = 'waiting' ORDER BY number
+
+-- name: inbox_state
+SELECT state FROM inbox WHERE conversation_no = :no AND number = :number
 
 -- name: inbox_by_key
 {{inbox}} WHERE conversation_no = :no AND key = :key

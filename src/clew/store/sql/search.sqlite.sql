@@ -19,8 +19,10 @@ SELECT count(*) FROM sqlite_schema
 -- name: words_create
 -- The text comes as words between spaces (words.py), so the tokenizer has nothing to decide:
 -- 'ascii' splits at spaces and leaves everything beyond ASCII alone, whatever Unicode says.
+-- detail=none: which rows have a word, not where. Less than half the size of detail=full; phrases
+-- are looked for in the text of the rows that have all their words.
 CREATE VIRTUAL TABLE words USING fts5(
-  body, content='', contentless_delete=1, detail=full, tokenize='ascii')
+  body, content='', contentless_delete=1, detail=none, tokenize='ascii')
 
 -- name: words_automerge
 -- Measured: larger runs before merging index faster, and queries do not notice.
@@ -33,17 +35,22 @@ CREATE TABLE mark(
   store_id TEXT,
   stamp TEXT,
   message INTEGER NOT NULL,
-  change INTEGER NOT NULL
+  change INTEGER NOT NULL,
+  -- The one profile of all rows so far; '' once there were several.
+  profile TEXT,
+  -- Rows that could not be decoded; not counted down when they are deleted.
+  unreadable INTEGER NOT NULL
 ) STRICT
 
 -- name: mark_insert
-INSERT INTO mark(only, message, change) VALUES (1, 0, 0)
+INSERT INTO mark(only, message, change, unreadable) VALUES (1, 0, 0, 0)
 
 -- name: mark_read
-SELECT store_id, stamp, message, change FROM mark
+SELECT store_id, stamp, message, change, profile, unreadable FROM mark
 
 -- name: mark_set
-UPDATE mark SET store_id = :store_id, stamp = :stamp, message = :message, change = :change
+UPDATE mark SET store_id = :store_id, stamp = :stamp, message = :message, change = :change,
+  profile = :profile, unreadable = :unreadable
 
 -- name: words_insert
 INSERT INTO words(rowid, body) VALUES (:id, :body)
@@ -55,9 +62,7 @@ DELETE FROM words WHERE rowid BETWEEN :first AND :last
 SELECT count(*) FROM words_docsize
 
 -- name: words_newest
-SELECT rowid FROM words WHERE words MATCH :match AND rowid < :below AND rowid > :above
-ORDER BY rowid DESC
+SELECT rowid FROM words WHERE words MATCH :match AND rowid < :below ORDER BY rowid DESC
 
--- name: words_ranked
-SELECT rowid FROM words WHERE words MATCH :match AND rowid <= :newest AND rowid > :above
-ORDER BY rank, rowid DESC
+-- name: words_frequency
+SELECT count(*) FROM words WHERE words MATCH :match AND rowid > :above

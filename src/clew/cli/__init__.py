@@ -1,0 +1,1 @@
+"""The command `clew`. Each command is a module of its own, loaded when it is called for."""

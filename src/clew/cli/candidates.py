@@ -1,0 +1,38 @@
+"""Ids that a shell offers while one is typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from click.shell_completion import CompletionItem
+
+from clew.cli.opening import open_existing
+from clew.cli.text import one_line, short_ids
+from clew.errors import Ambiguous, ClewError, NotFound
+from clew.store.profile import Profile
+
+NEWEST = 20
+
+
+def matching(path: Path, profile: str, typed: str) -> list[CompletionItem]:
+    """What the typed text may become, with titles. Never fails: a shell shows nothing then."""
+    try:
+        with open_existing(path) as store:
+            found = _matching(store.profile(profile), typed)
+            return [CompletionItem(id, help=title) for id, title in found]
+    except (ClewError, OSError):
+        return []
+
+
+def _matching(profile: Profile, typed: str) -> list[tuple[str, str]]:
+    if not typed:
+        page = profile.list(limit=NEWEST)
+        short = short_ids(info.id for info in page.items)
+        return [(short[info.id], one_line(info.title or "")) for info in page.items]
+    try:
+        found = [profile.resolve(typed).id]
+    except Ambiguous as several:
+        found = list(several.candidates)
+    except NotFound:
+        return []
+    return [(id, one_line(profile.open(id).info().title or "")) for id in found]

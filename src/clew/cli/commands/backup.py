@@ -1,0 +1,98 @@
+"""clew backup and clew restore."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from clew.cli import jsonout
+from clew.cli.asking import agreed, can_ask
+from clew.cli.failures import OK, PROBLEMS, NoStore
+from clew.cli.params import json_option, yes_option
+from clew.cli.progress import progress
+from clew.cli.settings import Settings, home_short, settings_of
+from clew.cli.times import moment
+from clew.store.backup import Restoration
+from clew.store.backup import backup as copy_store
+from clew.store.findings import counted, size_text
+
+
+@click.command("backup")
+@click.argument("dest", metavar="DEST", type=click.Path(path_type=Path))
+@click.option("--force", is_flag=True, help="Replace DEST if it is there.")
+@json_option
+@click.pass_context
+def backup(ctx: click.Context, dest: Path, force: bool, as_json: bool) -> None:
+    """Copy the store while it is in use.
+
+    Others may read and write meanwhile. The copy is one moment of the store, is read back before
+    it gets its name, and can be read by you only.
+    """
+    settings = settings_of(ctx)
+    _need_store(settings)
+    if dest.exists() and not force:
+        raise click.UsageError(
+            f"{dest} exists already; give another name, or --force to replace it"
+        )
+    with progress(settings.notes, "Copying") as report:
+        made = copy_store(settings.path, dest, force=force, progress=report)
+    size = made.stat().st_size
+    if as_json:
+        jsonout.write(settings.screen.stream, {"path": str(made), "bytes": size})
+        return
+    settings.screen.line(
+        (settings.screen.sign("✓", "ok"), "green"),
+        f" {home_short(made)}, {size_text(size)}, read back and complete.",
+    )
+
+
+@click.command("restore")
+@click.argument("src", metavar="SRC", type=click.Path(path_type=Path))
+@yes_option
+@json_option
+@click.pass_context
+def restore(ctx: click.Context, src: Path, yes: bool, as_json: bool) -> int:
+    """Put a backup in the place of the store.
+
+    SRC is verified before anything is touched, then you are asked. What is there now is kept as a
+    file beside the store. Other processes may have the store open: they stop at their next write
+    and must open it again.
+    """
+    can_ask(yes, "restore")
+    settings = settings_of(ctx)
+    with progress(settings.notes, "Verifying") as report:
+        ready = Restoration(settings.path, src, report)
+    with ready:
+        if not yes:
+            _describe(settings, ready)
+        if not agreed(f"Restore into {home_short(settings.path)}?", yes):
+            return PROBLEMS
+        with progress(settings.notes, "Restoring") as report:
+            done = ready.apply(report)
+    if as_json:
+        jsonout.write(settings.screen.stream, {
+            "path": str(done.path), "kept": None if done.kept is None else str(done.kept),
+            "conversations": done.conversations, "messages": done.messages,
+        })  # fmt: skip
+        return OK
+    screen = settings.screen
+    held = f"{counted(done.conversations, 'conversation')}, {counted(done.messages, 'message')}"
+    screen.line((screen.sign("✓", "ok"), "green"), f" {home_short(done.path)} restored: {held}.")
+    if done.kept is not None:
+        screen.line((f"  What was there is kept as {home_short(done.kept)}", "dim"))
+    return OK
+
+
+def _need_store(settings: Settings) -> None:
+    if not settings.path.exists():
+        raise NoStore(f"there is no store at {home_short(settings.path)}; --store PATH names one")
+
+
+def _describe(settings: Settings, ready: Restoration) -> None:
+    held = ready.contents
+    newest = "" if held.active_at is None else f", the newest of {moment(held.active_at)}"
+    what = f"{counted(held.conversations, 'conversation')}, {counted(held.messages, 'message')}"
+    settings.notes.line(f"{home_short(ready.source)} is in order: {what}{newest}.")
+    if settings.path.exists():
+        settings.notes.line("The store that is there now is kept as a file beside it.")

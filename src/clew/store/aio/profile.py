@@ -1,0 +1,224 @@
+"""What store/profile.py is, for asyncio.
+
+Generated from that by scripts/aio.py; a change belongs there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from msgspec.structs import replace
+
+from clew.domain.changes import Change, Mark
+from clew.domain.conversations import ConversationInfo, ListFilter, NewConversation, Page
+from clew.domain.messages import Draft
+from clew.domain.search import SearchPage, SearchQuery
+from clew.domain.turns import ModelUsage
+from clew.errors import InputError
+from clew.store import aliases, bindings, calls, conversations, deletion, follow, listing
+from clew.store.aio.conversation import AsyncConversation
+from clew.store.aio.database import AsyncDatabase, hop
+from clew.store.backend import Transaction
+from clew.store.bindings import Bind, Receive, Received, Reset, ResetOutcome
+from clew.store.profile import POLL, Stats
+from clew.store.search import Search
+
+
+class AsyncProfile:
+    """All that is done inside one profile."""
+
+    def __init__(self, db: AsyncDatabase, search: Search, name: str) -> None:
+        self._db, self._search = (db, search)
+        self.name = db.kit.key("profile", name)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r})"
+
+    async def create(self, new: NewConversation | None = None, **fields: Any) -> AsyncConversation:
+        """A new conversation. Fields are those of NewConversation. With an `id` that exists in
+        this profile, that one: creating again is harmless."""
+        new = NewConversation(**fields) if new is None else replace(new, **fields)
+        id = new.id or self._db.kit.ids.conversation()
+        no = await self._db.write(
+            lambda tx: conversations.create(tx, self._db.kit, self.name, new, id=id)
+        )
+        return AsyncConversation(self._db, no, id, self.name)
+
+    async def open(self, id: str) -> AsyncConversation:
+        """The conversation of an exact id. NotFound."""
+        no = await self._db.read(lambda tx: conversations.number_of(tx, self.name, id))
+        return AsyncConversation(self._db, no, id, self.name)
+
+    async def resolve(self, text: str, *, source: str | None = None) -> AsyncConversation:
+        """The conversation that a person names: id, alias, or unique prefix of either.
+
+        NotFound, or Ambiguous with at most 20 candidates."""
+
+        def find(tx: Transaction) -> tuple[int, str]:
+            id = aliases.resolve(tx, self.name, text, source)
+            return (conversations.number_of(tx, self.name, id), id)
+
+        no, id = await self._db.read(find)
+        return AsyncConversation(self._db, no, id, self.name)
+
+    async def conversation(
+        self, key: str, *, source: str = "api", new: NewConversation | None = None
+    ) -> AsyncConversation:
+        """The conversation of your own stable key: found, or made on first use.
+
+        Two callers with one new key get the same conversation. One that ended at a boundary is
+        followed by a new one.
+        """
+        place = bindings.place_of(self._db.kit, self.name, source, key)
+        found = await self._db.read(lambda tx: bindings.find_live(tx, place))
+        if found is not None:
+            return AsyncConversation(self._db, *found, self.name)
+        bound = await self._db.write(
+            Bind(self._db.kit, place, new or NewConversation(source=source))
+        )
+        return await self.open(bound.conversation)
+
+    async def bound(self, key: str, *, source: str = "api") -> AsyncConversation | None:
+        """The conversation a key is bound to, if any."""
+        place = bindings.place_of(self._db.kit, self.name, source, key)
+
+        def find(tx: Transaction) -> tuple[int, str] | None:
+            id = bindings.find(tx, place)
+            return None if id is None else (conversations.number_of(tx, self.name, id), id)
+
+        found = await self._db.read(find)
+        return None if found is None else AsyncConversation(self._db, *found, self.name)
+
+    async def reset(
+        self,
+        key: str,
+        *,
+        source: str = "api",
+        reason: str = "reset",
+        new: NewConversation | None = None,
+    ) -> ResetOutcome:
+        """Begin anew under the same key: the old conversation ends and stays as history, what
+        waits in its inbox is carried over, the key is bound to a new one. One transaction."""
+        place = bindings.place_of(self._db.kit, self.name, source, key)
+        new = new or NewConversation(source=source)
+        return await self._db.write(Reset(self._db.kit, place, new, reason))
+
+    async def receive(
+        self,
+        route: str,
+        drafts: Sequence[Draft],
+        *,
+        source: str,
+        account: str,
+        key: str,
+        new: NewConversation | None = None,
+        result: str | None = None,
+    ) -> Received:
+        """Accept what a channel delivers: (source, account, key) names the delivery, `route` its
+        binding. A redelivery gets the first result, whatever the binding says by now."""
+        place = bindings.place_of(self._db.kit, self.name, source, route)
+        new = new or NewConversation(source=source)
+        return await self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result))
+
+    async def was_deleted(self, source: str, foreign_id: str) -> bool:
+        """Whether another tool's conversation was imported once and deleted here."""
+        return await self._db.read(lambda tx: aliases.is_deleted(tx, self.name, source, foreign_id))
+
+    async def list(
+        self,
+        want: ListFilter | None = None,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        pinned_first: bool = False,
+    ) -> Page[ConversationInfo]:
+        """Conversations, newest activity first, a stable order with a unique tie-breaker."""
+        self._db.kit.limits.check_page(limit)
+        want = want or ListFilter()
+        return await self._db.read(
+            lambda tx: listing.list_page(tx, self.name, want, limit, cursor, pinned_first)
+        )
+
+    async def search(self, query: SearchQuery | str) -> SearchPage:
+        """Search all text of this profile. The page says how many committed rows, if any, were
+        not looked at (`behind`)."""
+        if isinstance(query, str):
+            query = SearchQuery(text=query)
+        return await hop(self._search.query, self.name, query)
+
+    async def usage(self, since: int = 0) -> tuple[ModelUsage, ...]:
+        """Usage by model of all calls that ended, from `since` (microseconds) on."""
+        return await self._db.read(lambda tx: calls.usage(tx, self.name, None, since))
+
+    async def unfinished(self) -> tuple[AsyncConversation, ...]:
+        """Conversations with an open turn or waiting messages: what a recovering host looks at."""
+        rows = await self._db.read(lambda tx: tx.rows("conversation_open_turns", profile=self.name))
+        return tuple(AsyncConversation(self._db, row[0], row[1], self.name) for row in rows)
+
+    async def prunable(self, before: int, limit: int = 1000) -> tuple[tuple[str, int, int], ...]:
+        """(id, active_at, messages) of what a prune would delete: ended, not pinned, nothing
+        open or waiting, not imported, no activity since `before` (microseconds)."""
+        rows = await self._db.read(
+            lambda tx: tx.rows(
+                "conversation_prunable", profile=self.name, before=before, limit=limit
+            )
+        )
+        return tuple((row[0], row[1], row[2]) for row in rows)
+
+    async def stats(self) -> Stats:
+        """Counts."""
+
+        def count(tx: Transaction) -> Stats:
+            rows = tx.rows("conversation_counts", profile=self.name)
+            sources = tx.rows("conversation_sources", profile=self.name)
+            return Stats(*rows[0], sources=tuple((r[0], r[1], r[2]) for r in sources))
+
+        return await self._db.read(count)
+
+    async def delete(self, id: str) -> None:
+        """Delete a conversation. Its branches keep all they show; delegates stay. In bounded
+        steps; a crash in between leaves it unfindable, and the next deletion goes on."""
+        await self._db.write(deletion.Begin(self._db.kit, self.name, id))
+        for no in await self._db.read(deletion.pending):
+            await hop(deletion.finish, self._db.backend, self._db.kit, no)
+
+    async def mark(self) -> Mark:
+        """Now, as a point to follow from."""
+        return await self._db.read(follow.mark)
+
+    async def changes(
+        self, since: Mark, conversation: str | None = None
+    ) -> tuple[Mark, list[Change]]:
+        """What changed since a mark, and the next mark."""
+        return await self._db.read(lambda tx: follow.after(tx, since, self.name, conversation))
+
+    async def follow(
+        self,
+        conversation: str | None = None,
+        *,
+        since: Mark | None = None,
+        poll: float = POLL,
+        until: Callable[[], bool] | None = None,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> AsyncIterator[Change]:
+        """Yield what changes in this profile, or in one conversation of it, from now on.
+
+        Anybody's commits are seen within `poll` seconds. Ends when `until()` is true.
+        """
+        if not 0 < poll <= 1:
+            raise InputError(f"poll is {poll} seconds; give more than 0 and at most 1")
+        token = await hop(self._db.backend.change_token)
+        mark = since or await self.mark()
+        look = since is not None
+        while until is None or not until():
+            now = await hop(self._db.backend.change_token)
+            if look or now != token:
+                token, look = (now, False)
+                after, found = await self.changes(mark, conversation)
+                look, mark = (after != mark, after)
+                for item in found:
+                    yield item
+            else:
+                await sleep(poll)

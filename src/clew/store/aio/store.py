@@ -1,0 +1,120 @@
+"""What store/store.py is, for asyncio.
+
+Generated from that by scripts/aio.py; a change belongs there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+from clew.domain.conversations import ConversationInfo, ListFilter, Page
+from clew.domain.notes import Job, JobRight
+from clew.store import backup, bindings, deletion, dictionary, jobs, listing
+from clew.store.aio.database import AsyncDatabase, hop
+from clew.store.aio.profile import AsyncProfile
+from clew.store.holders import new_holder
+from clew.store.kit import Kit
+from clew.store.search import Search
+from clew.store.sqlite import SqliteBackend
+from clew.store.store import INBOUND_DAYS, JOB_TTL
+from clew.store.verify import Problem, verify
+
+
+class AsyncStore:
+    """An open store. One per process and file is enough; threads and tasks may share it."""
+
+    def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
+        self._db = AsyncDatabase(backend, kit)
+        self._backend = backend
+        self._search = Search(f"{path}.search", backend, kit.codec.parts)
+        self.path = path
+
+    async def __aenter__(self) -> AsyncStore:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Release files. Work that was accepted is durable already. Closing twice is harmless."""
+        try:
+            await hop(self._search.close)
+        finally:
+            await hop(self._backend.close)
+
+    def profile(self, name: str) -> AsyncProfile:
+        """A profile; it exists as soon as it has a conversation."""
+        return AsyncProfile(self._db, self._search, name)
+
+    async def profiles(self) -> tuple[tuple[str, int], ...]:
+        """(name, conversations) of every profile."""
+        rows = await self._db.read(lambda tx: tx.rows("conversation_profiles"))
+        return tuple((row[0], row[1]) for row in rows)
+
+    async def list_all(
+        self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[ConversationInfo]:
+        """Conversations of every profile, newest activity first."""
+        self._db.kit.limits.check_page(limit)
+        want = want or ListFilter()
+        return await self._db.read(lambda tx: listing.list_page(tx, None, want, limit, cursor))
+
+    @property
+    def search_index(self) -> Search:
+        """The search file: its state, and catching up by hand."""
+        return self._search
+
+    async def verify(self, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
+        """Check every invariant of docs/invariants.md; an empty list when all hold."""
+        return await hop(verify, self._db.blocking, progress)
+
+    async def backup(
+        self, dest: str | Path, progress: Callable[[int, int], None] | None = None
+    ) -> Path:
+        """Copy the store to the new file `dest` while it is in use, and read the copy back.
+
+        `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
+        `dest` exists, StoreFull, Corrupt."""
+        return await hop(backup.backup, self.path, dest, progress=progress)
+
+    async def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:
+        """Take the right to a job that must run once at a time; None while another holds it, or
+        when it was done less than `every` microseconds ago."""
+        holder = new_holder()
+        return await self._db.write(
+            lambda tx: jobs.claim(tx, self._db.kit, name, holder, ttl, every)
+        )
+
+    async def renew_job(self, right: JobRight) -> None:
+        """A sign of life; RightLost when another has taken the job."""
+        await self._db.write(lambda tx: jobs.renew(tx, self._db.kit, right))
+
+    async def release_job(self, right: JobRight, *, done: bool = True) -> bool:
+        """Give a job back; False when it was lost meanwhile."""
+        return await self._db.write(lambda tx: jobs.release(tx, self._db.kit, right, done))
+
+    async def jobs(self) -> tuple[Job, ...]:
+        """All jobs by name."""
+        return await self._db.read(jobs.all_of)
+
+    async def maintain(self) -> None:
+        """Housekeeping, safe at any time and in several processes: ends deletions that a crash
+        interrupted, forgets old deliveries, trains the compression dictionary once there are
+        enough messages, brings the search file up to date."""
+        right = await self.claim_job("maintain")
+        if right is None:
+            return
+        for no in await self._db.read(deletion.pending):
+            await hop(deletion.finish, self._backend, self._db.kit, no)
+        before = self._db.kit.clock.now() - INBOUND_DAYS * 86400000000
+        await self._db.write(lambda tx: bindings.expire_inbound(tx, before))
+        await hop(dictionary.train_if_due, self._backend, self._db.kit)
+        await hop(self._search.catch_up)
+        await self.release_job(right)

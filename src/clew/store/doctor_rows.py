@@ -1,0 +1,139 @@
+"""The part of a diagnosis that reads the store's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from clew.store import migrate
+from clew.store.dictionary import ENOUGH
+from clew.store.findings import Ask, Finding, counted, size_text
+from clew.store.rights import is_free
+from clew.store.search.index import Store as Log
+
+SHOWN = 5
+"""Conversations named in one finding."""
+
+
+def look(ask: Ask, path: str, now: int) -> Iterator[Finding]:
+    """Schema, integrity, and what was left half done. Raises StoreError."""
+    maintain = f'python -c "import clew; clew.open({path!r}).maintain()"'
+    meta = dict(ask("meta"))
+    yield _schema(meta)
+    yield _pages(ask)
+    yield _rows(ask)
+    yield from _turns(ask, now)
+    yield from _waiting(ask)
+    yield from _deletions(ask, maintain)
+    yield _dictionary(ask, maintain)
+
+
+def mark(ask: Ask) -> Log:
+    """What the log says about itself, for a look at the search file."""
+    meta, ids = dict(ask("meta")), ask("last_ids")[0]
+    return Log(meta.get("store_id"), meta.get("stamp"), *ids)
+
+
+def _schema(meta: Mapping[str, str]) -> Finding:
+    ours = migrate.known()[-1].number
+    version, floor = int(meta.get("schema_version", 0)), int(meta.get("min_writer_version", 0))
+    if version > ours and floor > ours:
+        return Finding(
+            "error", "schema",
+            f"schema {version} was written by a newer clew; this one knows {ours}",
+            "pip install -U clew",
+        )  # fmt: skip
+    if version > ours:
+        return Finding(
+            "ok", "schema", f"schema {version}, newer than this clew's {ours} but compatible"
+        )
+    if version < ours:
+        return Finding("ok", "schema", f"schema {version}; the next opening brings it to {ours}")
+    return Finding("ok", "schema", f"schema {version}, as this clew writes it")
+
+
+def _pages(ask: Ask) -> Finding:
+    found = [str(row[0]) for row in ask("quick_check")]
+    if found != ["ok"]:
+        return Finding(
+            "error", "integrity", f"the file is damaged: {'; '.join(found)}",
+            "Stop what writes to it, copy the file to a safe place, then restore the newest "
+            "backup (clew restore)",
+        )  # fmt: skip
+    total, unused = ask("sizes")[0]
+    spare = f", {size_text(unused)} of them unused" if unused else ""
+    return Finding("ok", "integrity", f"every page is in order ({size_text(total)}{spare})")
+
+
+def _rows(ask: Ask) -> Finding:
+    conversations, messages, *_ = ask("contents")[0]
+    what = f"{counted(conversations, 'conversation')}, {counted(messages, 'message')}"
+    return Finding("ok", "contents", what)
+
+
+def _turns(ask: Ask, now: int) -> Iterator[Finding]:
+    rows = ask("open_turns")
+    stale: list[str] = []
+    running = waiting = 0
+    for id, profile, _, state, holder, held_at, ttl in rows:
+        if state == "waiting":
+            waiting += 1
+        elif is_free(holder, held_at, ttl, now):
+            stale.append(f"{profile}/{id}")
+        else:
+            running += 1
+    if stale:
+        yield Finding(
+            "warn", "turns",
+            f"{counted(len(stale), 'turn')} open, though nobody runs {_it(stale)}: {_named(stale)}",
+            "The host's recovery, or the next message, ends each as interrupted; "
+            "by hand: conversation.interrupt_turn()",
+        )  # fmt: skip
+    else:
+        yield Finding(
+            "ok", "turns", f"{running} running, {waiting} waiting for a person, none abandoned"
+        )
+
+
+def _waiting(ask: Ask) -> Iterator[Finding]:
+    rows = ask("waiting_without_turn")
+    if rows:
+        named = [f"{profile}/{id}" for id, profile, _ in rows]
+        total = sum(row[2] for row in rows)
+        yield Finding(
+            "warn", "inbox",
+            f"{counted(total, 'message')} wait, though no turn is open: {_named(named)}",
+            "The next turn takes them; a host finds them at its start (profile.unfinished())",
+        )  # fmt: skip
+
+
+def _deletions(ask: Ask, maintain: str) -> Iterator[Finding]:
+    count = ask("binned")[0][0]
+    if count:
+        yield Finding(
+            "warn", "deletions",
+            f"the deletion of {counted(count, 'conversation')} was interrupted",
+            f"Nobody finds them any more; to free their space: {maintain}",
+        )  # fmt: skip
+
+
+def _dictionary(ask: Ask, maintain: str) -> Finding:
+    count, messages = ask("dictionaries")[0][0], ask("contents")[0][1]
+    if count:
+        trained = counted(count, "dictionary", "dictionaries")
+        return Finding("ok", "dictionary", f"{trained} trained")
+    if messages < ENOUGH:
+        return Finding("ok", "dictionary", f"none yet: trained once there are {ENOUGH:,} messages")
+    return Finding(
+        "warn", "dictionary",
+        f"none, though there are {messages:,} messages: the store is larger than it need be",
+        f"To train one: {maintain}",
+    )  # fmt: skip
+
+
+def _it(names: list[str]) -> str:
+    return "it" if len(names) == 1 else "them"
+
+
+def _named(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more

@@ -1,0 +1,72 @@
+-- Statements of backup, restore and doctor, which work on SQLite files and not through the waist.
+
+-- name: begin_snapshot
+BEGIN
+
+-- name: hold_snapshot
+-- A transaction takes its snapshot at its first read.
+SELECT count(*) FROM sqlite_schema
+
+-- name: page_size
+PRAGMA page_size
+
+-- name: journal_mode
+PRAGMA journal_mode
+
+-- name: use_wal
+PRAGMA journal_mode = WAL
+
+-- name: merge_wal
+PRAGMA wal_checkpoint(PASSIVE)
+
+-- name: read_only
+PRAGMA query_only = 1
+
+-- name: integrity
+PRAGMA integrity_check(5)
+
+-- name: quick_check
+PRAGMA quick_check(5)
+
+-- name: sizes
+SELECT page_count * page_size, freelist_count * page_size
+FROM pragma_page_count, pragma_page_size, pragma_freelist_count
+
+-- name: meta
+SELECT name, value FROM meta ORDER BY name
+
+-- name: stamp_write
+UPDATE meta SET value = ? WHERE name = 'stamp'
+
+-- name: contents
+SELECT (SELECT count(*) FROM conversation WHERE binned_at IS NULL),
+  (SELECT count(*) FROM message),
+  (SELECT coalesce(max(id), 0) FROM message),
+  (SELECT max(active_at) FROM conversation WHERE binned_at IS NULL)
+
+-- name: last_ids
+SELECT (SELECT coalesce(max(id), 0) FROM message), (SELECT coalesce(max(id), 0) FROM change)
+
+-- name: open_turns
+SELECT c.id, c.profile, t.number, t.state, c.holder, c.held_at, c.held_ttl
+FROM turn t JOIN conversation c ON c.no = t.conversation_no
+WHERE t.state IN ('running', 'waiting') AND c.binned_at IS NULL
+ORDER BY t.started_at
+
+-- name: waiting_without_turn
+SELECT DISTINCT c.id, c.profile, c.waiting
+FROM inbox i JOIN conversation c ON c.no = i.conversation_no
+WHERE i.state = 'waiting' AND c.turn IS NULL AND c.binned_at IS NULL
+ORDER BY c.no
+
+-- name: binned
+SELECT count(*) FROM conversation WHERE binned_at IS NOT NULL
+
+-- name: dictionaries
+SELECT count(*) FROM dictionary
+
+-- name: search_format
+PRAGMA user_version
+
+-- name: search_mark
+SELECT store_id, stamp, message, change FROM mark

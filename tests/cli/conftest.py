@@ -1,0 +1,61 @@
+"""Fixtures of the tests of the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from clew.cli.main import cli
+
+from .helpers import Demo, Run, fill
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    """Made once; nobody changes it."""
+    path = tmp_path_factory.mktemp("demo") / "clew.db"
+    return Demo(path, fill(path))
+
+
+@pytest.fixture
+def demo(made: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Demo:
+    """A copy for one test; CLEW_STORE names it."""
+    path = tmp_path / "clew.db"
+    shutil.copyfile(made.path, path)
+    path.chmod(0o600)
+    monkeypatch.setenv("CLEW_STORE", str(path))
+    return Demo(path, made.ids)
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the person who runs the tests."""
+    for name in ("CLEW_STORE", "CLEW_HOME", "CLEW_PROFILE", "CLEW_PAGER", "PAGER", "NO_COLOR",
+                 "CLEW_DEBUG", "COLUMNS", "LESS"):  # fmt: skip
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def run() -> Run:
+    """Run a command line in this process; gives the exit code and what was printed."""
+
+    def run(*args: object, code: int = 0, input: str | None = None) -> Result:
+        result = CliRunner().invoke(cli, [str(arg) for arg in args], input=input)
+        assert result.exit_code == code, result.output
+        assert "Traceback" not in result.output
+        return result
+
+    return run
+
+
+@pytest.fixture
+def loads(run: Run) -> Callable[..., Any]:
+    """Run a command line with --json; gives the value."""
+    return lambda *args, code=0: json.loads(run(*args, "--json", code=code).stdout)

@@ -1,0 +1,398 @@
+"""Random work on the reference and on the real store: same answers, same errors, same state."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    Bundle,
+    RuleBasedStateMachine,
+    consumes,
+    initialize,
+    invariant,
+    multiple,
+    precondition,
+    rule,
+)
+from talk import memory_dir
+from twins import OBSERVED, Twins, outcome
+
+import clew
+from clew import Draft, Role, Text, ToolCall, ToolResult
+from clew.testing.clock import FakeClock, seeded_ids
+from clew.testing.reference import ReferenceStore
+
+TTL = 1000
+TEXTS = st.sampled_from(["a", "b", "", "two words\nand a line", "\ud800 lone", "nul \0"])
+KEYS = st.none() | st.sampled_from(["k1", "k2", "k3"])
+CALLS = st.lists(st.sampled_from(["c1", "c2"]), min_size=1, max_size=2, unique=True)
+
+
+@st.composite
+def drafts(draw: st.DrawFn) -> Draft:
+    role = draw(st.sampled_from([Role.USER, Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL]))
+    parts: tuple[Any, ...] = (Text(draw(TEXTS)),)
+    if role is Role.ASSISTANT and draw(st.booleans()):
+        parts += tuple(ToolCall(id, "run", "{}") for id in draw(CALLS))
+    if role is Role.TOOL:
+        parts = tuple(ToolResult(id, "ok") for id in draw(CALLS))
+    return Draft(
+        role=role, parts=parts, key=draw(KEYS),
+        uid=draw(st.sampled_from([None, None, None, "1" * 32, "2" * 32])),
+        author=draw(st.sampled_from([None, None, "Ada"])),
+        created_at=draw(st.sampled_from([None, None, 1_700_000_000_000_000])),
+        replaces=draw(st.sampled_from([None] * 9 + [1])),
+    )  # fmt: skip
+
+
+BATCH = st.lists(drafts(), min_size=1, max_size=3)
+MAYBE = st.lists(drafts(), max_size=2, unique_by=lambda d: (d.key or id(d), d.uid or id(d)))
+PLAN = st.none() | st.builds(clew.CallPlan, model=st.sampled_from(["m1", "m2"]))
+RESULT = st.builds(clew.CallResult, usage=st.just(clew.Usage(3, 4)), latency=st.just(5))
+SEEN = st.sampled_from([None, None, "right", "wrong"])
+"""What the caller says of head or view: nothing, the truth, or something else."""
+MANY = 4
+"""Conversations at once; more are only more of the same."""
+PLACE = st.integers(0, 9)
+"""A place in the log, counted from its end; 9 is none that is there."""
+
+
+LITTLE: list[Callable[[Any], Any]] = [
+    lambda c: c.set_title("A"),
+    lambda c: c.set_title(None),
+    lambda c: c.set_title("robot", "llm"),
+    lambda c: c.set_title(" ", "derived"),
+    lambda c: c.lock_title("locked"),
+    lambda c: c.lock_title("free", False),
+    lambda c: c.mark(read_only=True),
+    lambda c: c.set_todos([clew.Todo("t"), clew.Todo("u", "done")]),
+    lambda c: c.set_goal("x"),
+    lambda c: c.close_goal(),
+    lambda c: c.claim_alias("tool", "f1"),
+    lambda c: c.claim_alias("tool", "f2", from_seq=2),
+    lambda c: c.withdraw(1),
+    lambda c: c.plan_call(clew.CallPlan(model="m3", purpose="title")),
+    lambda c: c.finish_call(1, clew.CallResult(state="failed", error="e")),
+    lambda c: c.interrupt_turn("why"),
+    lambda c: c.pin(),
+    lambda c: c.archive(),
+]
+LOOKS: list[Callable[[Any], Any]] = [
+    *[lambda p, n=name: p.resolve(n) for name in ("c", "c001", "f1", "f", "C002", "nobody")],
+    lambda p: p.list(limit=20).items,
+    lambda p: p.list(clew.ListFilter(archived=True), limit=20).items,
+    lambda p: p.list(limit=20, pinned_first=True).items,
+    lambda p: p.unfinished(),
+    lambda p: p.bound("x", source="tg"),
+]
+
+
+class Pair:
+    """The same conversation, or turn, in both stores."""
+
+    def __init__(self, reference: Any, real: Any) -> None:
+        self.reference, self.real = reference, real
+
+
+class Machine(RuleBasedStateMachine):
+    """Every rule does one thing to both stores."""
+
+    conversations = Bundle("conversations")
+    turns = Bundle("turns")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dir = memory_dir()
+        self.clocks = FakeClock(step=0), FakeClock(step=0)
+        reference, real = self.clocks
+        limits = clew.Limits(inbox=3)
+        self.reference = ReferenceStore(clock=reference, ids=seeded_ids(reference), limits=limits)
+        self.real = clew.open(
+            self.dir / "store.db", clock=real, ids=seeded_ids(real, 1), limits=limits
+        )
+        self.twins = Twins()
+        self.touched: dict[str, Pair] = {}
+        self.made = 0
+
+    def teardown(self) -> None:
+        for pair in self.touched.values():
+            self.look(pair)
+        problems = self.real.verify()
+        assert problems == [], problems
+        self.real.close()
+        shutil.rmtree(self.dir)
+
+    # ------------------------------------------------------------------ both at once
+
+    def both(self, pair: Pair, work: Callable[[Any], Any]) -> Any:
+        """Do the same to both and compare; gives both answers."""
+        expected = outcome(lambda: work(pair.reference))
+        actual = outcome(lambda: work(pair.real))
+        self.twins.same(expected, actual)
+        return Pair(expected, actual)
+
+    def profiles(self) -> Pair:
+        return Pair(self.reference.profile("p"), self.real.profile("p"))
+
+    def look(self, pair: Pair) -> None:
+        """All that can be seen is the same."""
+        for name, read in OBSERVED:
+            self.twins.same(read(pair.reference), read(pair.real), name)
+
+    def known(self, answers: Pair) -> Any:
+        """The answer as a conversation to go on with, unless it is an error."""
+        if isinstance(answers.real, tuple):
+            return multiple()
+        self.touched.setdefault(answers.real.id, answers)
+        return self.touched[answers.real.id]
+
+    def new(self, **fields: Any) -> clew.NewConversation:
+        self.made += 1
+        return clew.NewConversation(id=f"c{self.made:03}", source="tg", **fields)
+
+    @staticmethod
+    def seq_at(conv: Any, place: int) -> int:
+        """The seq of a place."""
+        head = conv.info().head
+        return head + 1 if place == 9 else max(1, head - place)
+
+    def uid_at(self, conv: Any, place: int) -> str:
+        """The uid of a place, or one that nobody has."""
+        try:
+            return conv.message(self.seq_at(conv, place)).uid
+        except clew.NotFound:
+            return "f" * 32
+
+    def proposal(self, conv: Any, to: int, length: int, stub: bool) -> clew.Proposal:
+        """A summary, then the last of what it covers, verbatim or shortened."""
+        last = self.seq_at(conv, to)
+        first = max(1, last - length)
+        kept = clew.Stub(first, "short") if stub else clew.Ref(first, last)
+        body = (clew.Inline(Role.USER, (Text("summary"),)), kept)
+        return clew.Proposal(covers_to=last, body=body, tokens_before=9, tokens_after=3)
+
+    @staticmethod
+    def seen(conv: Any, head: str | None, view: str | None) -> dict[str, int]:
+        info = conv.info()
+        said = {"head": (head, info.head), "view": (view, info.view)}
+        return {
+            name: value if truth == "right" else value + 1
+            for name, (truth, value) in said.items()
+            if truth is not None
+        }
+
+    # ------------------------------------------------------------------ conversations
+
+    @initialize(target=conversations, batch=BATCH)
+    def first(self, batch: list[Draft]) -> Any:
+        new = self.new(title="Title")
+        made = self.known(self.both(self.profiles(), lambda p: p.create(new)))
+        talk = [clew.user("q1"), clew.assistant("a1"), clew.user("q2"), clew.assistant("a2")]
+        self.both(made, lambda c: c.append([*talk, *batch]))
+        return made
+
+    @rule(conv=conversations, batch=BATCH, head=SEEN)
+    def append(self, conv: Pair, batch: list[Draft], head: str | None) -> None:
+        self.both(conv, lambda c: c.append(batch, **self.seen(c, head, None)))
+
+    @rule(conv=conversations, count=st.integers(1, 3))
+    def pop(self, conv: Pair, count: int) -> None:
+        self.both(conv, lambda c: c.pop(count))
+
+    @rule(conv=conversations, keep=st.integers(0, 3), batch=MAYBE)
+    def replace(self, conv: Pair, keep: int, batch: list[Draft]) -> None:
+        def work(c: Any) -> Any:
+            there = [m.draft() for m in list(c.messages())[:keep]]
+            return c.replace([*there, *batch])
+
+        self.both(conv, work)
+
+    # ------------------------------------------------------------------ turns
+
+    @rule(target=turns, conv=conversations, batch=MAYBE, plan=PLAN,
+          holder=st.sampled_from(["h1", "h2"]))  # fmt: skip
+    def begin(self, conv: Pair, batch: list[Draft], plan: Any, holder: str) -> Any:
+        begun = self.both(conv, lambda c: c.begin_turn(batch, holder=holder, ttl=TTL, call=plan))
+        return begun if hasattr(begun.real, "right") else multiple()
+
+    @rule(target=turns, conv=conversations, holder=st.sampled_from(["h1", "h2"]))
+    def resume(self, conv: Pair, holder: str) -> Any:
+        begun = self.both(conv, lambda c: c.resume_turn(holder=holder, ttl=TTL))
+        return begun if hasattr(begun.real, "right") else multiple()
+
+    @rule(turn=turns, batch=MAYBE, take=st.booleans(), plan=PLAN)
+    def record(self, turn: Pair, batch: list[Draft], take: bool, plan: Any) -> None:
+        self.both(turn, lambda t: t.record(batch, take_inbox=take, next_call=plan))
+
+    @rule(turn=turns, number=st.integers(1, 3), result=RESULT)
+    def finish_call(self, turn: Pair, number: int, result: clew.CallResult) -> None:
+        self.both(turn, lambda t: t.save_partial(number, "so far"))
+        self.both(turn, lambda t: t.record(call=number, result=result))
+        self.both(turn, lambda t: t.renew())
+
+    @rule(turn=turns, batch=MAYBE, state=st.sampled_from(["done", "failed", "waiting"]))
+    def finish(self, turn: Pair, batch: list[Draft], state: Any) -> None:
+        self.both(turn, lambda t: t.finish(batch, state=state, deliveries=[clew.Delivery("r", 1)]))
+
+    @rule(micros=st.sampled_from([1, TTL - 1, TTL, -2 * TTL]))
+    def time_passes(self, micros: int) -> None:
+        for clock in self.clocks:
+            clock.advance(micros)
+
+    # ------------------------------------------------------------------ cuts and branches
+
+    @rule(conv=conversations, seq=PLACE, head=SEEN, view=SEEN)
+    def cut(self, conv: Pair, seq: int, head: str | None, view: str | None) -> None:
+        self.both(conv, lambda c: c.cut(self.uid_at(c, seq), **self.seen(c, head, view)))
+
+    @rule(conv=conversations, number=st.none() | st.integers(1, 3), head=SEEN, view=SEEN)
+    def undo(self, conv: Pair, number: int | None, head: str | None, view: str | None) -> None:
+        self.both(conv, lambda c: c.undo_cut(number, **self.seen(c, head, view)))
+
+    @rule(conv=conversations, seq=PLACE, draft=drafts(), view=SEEN)
+    def edit(self, conv: Pair, seq: int, draft: Draft, view: str | None) -> None:
+        self.both(conv, lambda c: c.edit(self.uid_at(c, seq), draft, **self.seen(c, None, view)))
+
+    @rule(conv=conversations, seq=PLACE, key=KEYS)
+    def retry(self, conv: Pair, seq: int, key: str | None) -> None:
+        self.both(conv, lambda c: c.retry(self.uid_at(c, seq), key=key))
+
+    @precondition(lambda self: len(self.touched) < MANY)
+    @rule(target=conversations, conv=conversations, seq=st.none() | PLACE, head=SEEN)
+    def branch(self, conv: Pair, seq: int | None, head: str | None) -> Any:
+        new = self.new()
+
+        def work(c: Any) -> Any:
+            uid = None if seq is None else self.uid_at(c, seq)
+            return c.branch(uid, new=new, **self.seen(c, head, None))
+
+        return self.known(self.both(conv, work))
+
+    @precondition(lambda self: len(self.touched) < MANY)
+    @rule(target=conversations, conv=conversations, number=st.integers(1, 3))
+    def branch_at_cut(self, conv: Pair, number: int) -> Any:
+        new = self.new()
+        return self.known(self.both(conv, lambda c: c.branch(at_cut=number, new=new)))
+
+    @precondition(lambda self: len(self.touched) < MANY)
+    @rule(target=conversations, conv=conversations)
+    def delegate(self, conv: Pair) -> Any:
+        new = self.new()
+        return self.known(self.both(conv, lambda c: c.delegate(new)))
+
+    @rule(conv=conversations, at=st.none() | st.integers(0, 6))
+    def snapshot(self, conv: Pair, at: int | None) -> None:
+        self.both(
+            conv,
+            lambda c: [list(c.snapshot(at).messages()), c.snapshot(at).context_inputs().messages],
+        )
+
+    # ------------------------------------------------------------------ compactions
+
+    @rule(conv=conversations, trigger=st.sampled_from(["soft", "hard", "user"]),
+          deadline=st.booleans())  # fmt: skip
+    def open_attempt(self, conv: Pair, trigger: Any, deadline: bool) -> None:
+        limit = self.clocks[0].now() + TTL if deadline else None
+        self.both(conv, lambda c: c.open_attempt(trigger, model="m1", deadline=limit))
+
+    @rule(conv=conversations, back=st.integers(0, 1), to=PLACE, length=PLACE, stub=st.booleans())
+    def commit(self, conv: Pair, back: int, to: int, length: int, stub: bool) -> None:
+        self.both(
+            conv,
+            lambda c: c.commit_attempt(
+                len(c.attempts()) - back, self.proposal(c, to, length, stub)
+            ),
+        )
+
+    @rule(conv=conversations, to=PLACE, length=PLACE, stub=st.booleans())
+    def compact(self, conv: Pair, to: int, length: int, stub: bool) -> None:
+        self.both(
+            conv,
+            lambda c: c.commit_attempt(
+                c.open_attempt().number, self.proposal(c, to, length, stub)
+            ),
+        )
+
+    @rule(conv=conversations, to=PLACE)
+    def foreign(self, conv: Pair, to: int) -> None:
+        self.both(conv, lambda c: c.record_foreign_compaction(self.proposal(c, to, 0, False)))
+
+    @rule(conv=conversations, back=st.integers(0, 1), fail=st.booleans())
+    def close_attempt(self, conv: Pair, back: int, fail: bool) -> None:
+        def work(c: Any) -> Any:
+            number = len(c.attempts()) - back
+            return c.fail_attempt(number, "no-op") if fail else c.cancel_attempt(number)
+
+        self.both(conv, work)
+
+    @rule(conv=conversations, generation=st.integers(1, 3))
+    def undo_compaction(self, conv: Pair, generation: int) -> None:
+        self.both(conv, lambda c: c.undo_compaction(generation))
+
+    # ------------------------------------------------------------------ the row
+
+    @rule(conv=conversations, reason=st.sampled_from(["closed", "stale", "idle", "nonsense"]))
+    def end(self, conv: Pair, reason: str) -> None:
+        self.both(conv, lambda c: c.end(reason))
+
+    @rule(conv=conversations)
+    def reopen(self, conv: Pair) -> None:
+        self.both(conv, lambda c: c.mark(read_only=False))
+        self.both(conv, lambda c: c.reopen())
+
+    @rule(conv=conversations, work=st.sampled_from(LITTLE))
+    def little(self, conv: Pair, work: Callable[[Any], Any]) -> None:
+        self.both(conv, work)
+
+    # ------------------------------------------------------------------ profile
+
+    @precondition(lambda self: len(self.touched) < MANY)
+    @rule(target=conversations, key=st.sampled_from(["x", "y"]))
+    def route(self, key: str) -> Any:
+        new = self.new()
+        return self.known(
+            self.both(self.profiles(), lambda p: p.conversation(key, source="tg", new=new))
+        )
+
+    @precondition(lambda self: len(self.touched) < MANY)
+    @rule(target=conversations, key=st.sampled_from(["x", "y"]))
+    def reset(self, key: str) -> Any:
+        new = self.new()
+        self.both(self.profiles(), lambda p: p.reset(key, source="tg", new=new))
+        return self.known(self.both(self.profiles(), lambda p: p.open(new.id)))
+
+    @rule(route=st.sampled_from(["x", "y"]), update=st.sampled_from(["u1", "u2"]), batch=MAYBE)
+    def receive(self, route: str, update: str, batch: list[Draft]) -> None:
+        new = self.new()
+        self.both(
+            self.profiles(),
+            lambda p: p.receive(
+                route, batch, source="tg", account="bot", key=update, new=new, result="r"
+            ),
+        )
+
+    @rule(work=st.sampled_from(LOOKS))
+    def look_around(self, work: Callable[[Any], Any]) -> None:
+        self.both(self.profiles(), work)
+
+    @precondition(lambda self: len(self.touched) > 2)
+    @rule(conv=consumes(conversations))
+    def delete(self, conv: Pair) -> None:
+        self.both(self.profiles(), lambda p: p.delete(conv.real.id))
+        self.both(conv, lambda c: c.info())
+        self.touched.pop(conv.real.id, None)
+
+    # ------------------------------------------------------------------ always
+
+    @invariant()
+    def looks_the_same(self) -> None:
+        for pair in self.touched.values():
+            self.look(pair)
+
+
+TestMachine = Machine.TestCase
+TestMachine.settings = settings(stateful_step_count=25)

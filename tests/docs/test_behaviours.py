@@ -1,0 +1,46 @@
+"""Each behaviour and each invariant has its row, and the tests that it names are there."""
+
+from __future__ import annotations
+
+import re
+
+from pages import DOCS, known_tests, names, rows, sections
+
+BEHAVIOURS = {
+    "S01": 11, "S02": 6, "S07": 9, "S08": 10, "S09": 5, "S10": 8, "S11": 14, "S12": 11, "S21": 8,
+    "S24": 3, "S25": 6, "S27": 4, "S29": 7, "S30": 4, "S31": 7, "S32": 3, "S33": 4, "S34": 5,
+    "S44": 8, "S45": 13, "S46": 11, "S47": 5, "S48": 4, "S51": 4,
+}  # fmt: skip
+STATUS = re.compile(r"met|impossible by construction|not yet \([a-zA-Z][^()]+\)")
+
+
+def test_every_behaviour_has_a_row() -> None:
+    systems = sections(DOCS / "behaviours.md")
+    assert list(systems) == list(BEHAVIOURS)
+    for system, body in systems.items():
+        wanted = [f"{system}.{number}" for number in range(1, BEHAVIOURS[system] + 1)]
+        assert [row[0] for row in rows(body) if row[0].startswith("S")] == wanted
+
+
+def test_every_status_is_shown_by_a_test_that_is_there() -> None:
+    for body in sections(DOCS / "behaviours.md").values():
+        for row in rows(body):
+            if row[0].startswith("S"):
+                _, behaviour, status, how, shown = (*row, "")[:5]
+                assert behaviour, row
+                assert how, row
+                assert STATUS.fullmatch(status), row
+                assert names(shown) or status.startswith("not yet"), row
+                assert not set(names(shown)) - known_tests(), row
+
+
+def test_every_invariant_names_tests_that_are_there() -> None:
+    rules = sections(DOCS / "invariants.md", "###")
+    assert list(rules) == [f"I-{number:02d}" for number in range(19)]
+    for rule, body in rules.items():
+        assert re.search(r"^- (Constraint|At the door):", body, re.MULTILINE), rule
+        assert re.search(r"^- verify:", body, re.MULTILINE), rule
+        shown = body.split("- Tests:")[1]
+        wanted = [name for name in names(shown) if name.startswith("test_")]
+        assert not set(wanted) - known_tests(), rule
+        assert wanted or rule == "I-18", rule

@@ -1,0 +1,116 @@
+"""Makes, dumps and loads a store that holds something of everything.
+
+`python tests/migration/sample.py tests/data/store-X.sql` once for each version that changes the
+schema, from the code of that version. Every later version opens what is stored there.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import apsw
+
+import clew
+from clew.store import migrate
+from clew.testing.clock import FakeClock, seeded_ids
+
+PROFILE = "sample"
+
+
+def make(path: Path) -> None:
+    """A new store at `path`, always of the same conversations."""
+    clock = FakeClock()
+    with clew.open(path, clock=clock, ids=seeded_ids(clock)) as store:
+        profile = store.profile(PROFILE)
+        conv = profile.conversation("chat-1", source="web")
+        _talk(conv)
+        _edits(conv)
+        conv.branch().append([clew.user("on a branch")])
+        conv.delegate().append([clew.user("for the helper")])
+        deleted = profile.create(title="deleted")
+        deleted.claim_alias("tool", "gone-1")
+        profile.delete(deleted.id)
+        right = store.claim_job("nightly")
+        assert right is not None
+        store.release_job(right)
+        profile.receive("route-1", [clew.user("by a channel")], source="mail", account="a", key="1")
+
+
+def _talk(conv: clew.Conversation) -> None:
+    tools = ({"name": "look", "parameters": {}},)
+    conv.set_prompt("You keep a sample.", tools)
+    turn = conv.begin_turn([clew.user("Look, 你好 \ud800\0", key="k1")], holder="sample",
+                           call=clew.CallPlan(model="m"))  # fmt: skip
+    assert isinstance(turn, clew.TurnHandle)
+    image = clew.Image(media_type="image/png", data=b"\x89PNG")
+    call = clew.ToolCall("c1", "look", '{"at":"x"}')
+    thought = clew.Reasoning("Hm. " * 80, signature="s", model="m")
+    said = clew.Draft(role=clew.Role.ASSISTANT, parts=(thought, clew.Text("Looking."), call))
+    result = clew.CallResult(usage=clew.Usage(input=9, output=4), cost=0.5, latency=3)
+    turn.record([said], call=turn.call, result=result)
+    answer = clew.ToolResult("c1", (clew.Text("seen"), image, clew.Unknown({"type": "odd"})))
+    conv.add({"role": "user", "content": "still there?", "id": "k2"})
+    turn.record([clew.Draft(role=clew.Role.TOOL, parts=(answer,))], take_inbox=True)
+    turn.finish([clew.assistant("Done.")], deliveries=[clew.Delivery("web:1", {"text": "Done."})])
+
+
+def _edits(conv: clew.Conversation) -> None:
+    attempt = conv.open_attempt("user", model="m", tokens_before=90)
+    summary = clew.Inline(clew.Role.USER, (clew.Text("They looked."),))
+    body = (summary, clew.Stub(4, "still…"), clew.Ref(5, 5))
+    proposal = clew.Proposal(covers_to=5, body=body, tokens_before=90, tokens_after=20)
+    conv.commit_attempt(attempt.number, proposal, segment=("tool", "segment-2"))
+    conv.append([clew.user("wrong", key="k3"), clew.assistant("so wrong")])
+    conv.cut(conv.message("k3").uid, by="person")
+    conv.append([clew.user("right")])
+    conv.set_title("A sample")
+    conv.set_todos([clew.Todo("one"), clew.Todo("two", "done")])
+    conv.set_goal("to be opened for ever")
+    conv.beat("agent", "resting")
+    conv.pin()
+    conv.end("closed")
+    conv.reopen()
+
+
+def dump(path: Path) -> Iterator[str]:
+    """The statements that make this database again."""
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    yield f"PRAGMA application_id = {migrate.APPLICATION_ID};"
+    schema = list(
+        connection.execute("SELECT type, name, sql FROM sqlite_schema WHERE sql NOT NULL")
+    )
+    tables = [name for kind, name, _ in schema if kind == "table"]
+    made = [f"{sql};" for kind, name, sql in schema if name != "sqlite_sequence"]
+    yield from (sql for sql in made if sql.startswith("CREATE TABLE"))
+    for table in [name for name in tables if name != "sqlite_sequence"]:
+        for row in connection.execute(f'SELECT * FROM "{table}"'):
+            values = ", ".join(apsw.format_sql_value(value) for value in row)
+            yield f'INSERT INTO "{table}" VALUES ({values});'
+    yield "DELETE FROM sqlite_sequence;"
+    for row in connection.execute("SELECT name, seq FROM sqlite_sequence"):
+        yield f"INSERT INTO sqlite_sequence VALUES ('{row[0]}', {row[1]});"
+    yield from (sql for sql in made if not sql.startswith("CREATE TABLE"))
+    connection.close()
+
+
+def load(script: Path, path: Path) -> None:
+    """The database of a dump."""
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA journal_mode = WAL; BEGIN").fetchall()
+    connection.execute(script.read_text("utf-8"))
+    connection.execute("COMMIT")
+    connection.close()
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "store.db"
+        make(path)
+        Path(sys.argv[1]).write_text("\n".join(dump(path)) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
