@@ -14,8 +14,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "benchmarks" / ".work"
-STORES = WORK / "stores"
-"""Big stores, kept between quick runs; a full run makes them anew."""
 REMEDY = "run `scripts/bench setup`"
 
 

@@ -1,21 +1,12 @@
-"""Stores that several jobs need, made by clew itself.
-
-They are kept for the next quick run, which has no time to make them (`scripts/bench setup` has),
-as long as the format is the same.
-"""
+"""Stores that several jobs need, made by clew itself."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import clew
-from benchmarks import clew_adapter, floor, workload
-from benchmarks.envs import ROOT, STORES
+from benchmarks import clew_adapter, floor, kept, workload
 from benchmarks.jobs import Bench, say
 from benchmarks.workload import Chat
 
@@ -90,40 +81,9 @@ def _list(path: Path, count: int) -> None:
     floor.multiply_conversations(path, count)
 
 
-def _kept(name: str, make: Callable[[Path], None]) -> Path:
-    """The store of this name for this source, made now if it is not there."""
-    folder = STORES / _fingerprint() / name
-    path = folder / "clew.db"
-    if not folder.exists():
+def _kept(name: str, fill: Callable[[Path], None]) -> Path:
+    """The store of this name, made now if it is not there."""
+    if not kept.has(name):
         say(f"    making the store {name}")
-        _forget_others(folder.parent)
-        scratch = folder.with_name(f"{name}.{os.getpid()}")
-        scratch.mkdir(parents=True)
-        make(scratch / "clew.db")
-        scratch.rename(folder)
-    return path
-
-
-def _forget_others(current: Path) -> None:
-    """Stores of other sources, and unfinished ones, are of no use any more."""
-    if not STORES.exists():
-        return
-    for found in STORES.iterdir():
-        if found != current:
-            shutil.rmtree(found, ignore_errors=True)
-    if current.exists():
-        for found in current.iterdir():
-            if found.suffix:
-                shutil.rmtree(found, ignore_errors=True)
-
-
-@functools.cache
-def _fingerprint() -> str:
-    """Changes with everything that decides what is in a store."""
-    digest = hashlib.sha256()
-    for source in _SOURCES:
-        path = ROOT / source
-        for found in sorted(path.rglob("*")) if path.is_dir() else [path]:
-            if found.suffix in (".py", ".sql"):
-                digest.update(found.read_bytes())
-    return digest.hexdigest()[:16]
+        kept.make(name, fill)
+    return kept.path(name)

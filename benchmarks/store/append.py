@@ -106,7 +106,7 @@ def against_floor(bench: Bench) -> Readings:
 
 def against_hermes(bench: Bench) -> Readings:
     """Both in processes of their own, kept alive through the rounds."""
-    messages, rounds = bench.pick(100, 500), bench.pick(3, 7)
+    messages, rounds = bench.pick(60, 500), bench.pick(3, 7)
     with (
         children.start("hermes", bench.folder) as hermes,
         children.start("clew", bench.folder) as clew,
@@ -114,7 +114,7 @@ def against_hermes(bench: Bench) -> Readings:
         for remote in (hermes, clew):
             remote.ask("open", path=str(bench.path(f"{remote.name}-w1")))
             remote.ask("prepare", first=0, conversations=20, messages=100)
-            remote.ask("append", units=100)
+            remote.ask("append", units=50)
         samples = Interleaved()
         for _ in range(rounds):
             for remote in (hermes, clew):
@@ -167,4 +167,6 @@ APPEND_HERMES = Job(
         ),
     ),
 )
-APPEND_GROWN = Job("append-grown", grown, tuple(_grown_targets()))
+APPEND_GROWN = Job(
+    "append-grown", grown, tuple(_grown_targets()), stores=("grown-20000", "grown-200000")
+)

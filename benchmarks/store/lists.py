@@ -47,7 +47,7 @@ _KINDS = {
     "list_by_project": _Kind(
         "of one project",
         lambda store, profile: profile.list(clew.ListFilter(project="/src/project-7"), limit=50),
-        "profile = 'bench' AND git_root = '/src/project-7' AND git_root IS NOT NULL AND",
+        "profile = 'bench' AND coalesce(git_root, cwd) = '/src/project-7' AND",
     ),
 }
 
@@ -93,4 +93,5 @@ LISTS = Job(
         for label, size in _SIZES.items()
         for name, kind in _KINDS.items()
     ),
+    stores=("listed-25000", "listed-125000"),
 )

@@ -13,6 +13,7 @@ from clew.store.codec import Codec
 
 _SIZES = {"20k": 20_000, "200k": 200_000, "1m": 1_000_000}
 _CALLS = 3
+_DICTIONARIES = "SELECT version, bytes FROM dictionary"
 _FLAT = 1.25
 """How much slower a read may be than in the store of 20,000: what noise makes of "flat"."""
 
@@ -54,7 +55,7 @@ class _Sides:
 
     def bare_decoded(self) -> float:
         """The floor's read of the same rows, their bodies decompressed and given to json.loads."""
-        json_of = Codec().json
+        json_of = Codec(lambda: dict(self._under.rows(_DICTIONARIES))).json
 
         def read(at: int) -> object:
             return floor.decode(self._under.context(self._numbers[at]), json_of)
@@ -110,4 +111,5 @@ CONTEXT = Job(
     "context",
     contexts,
     tuple(target for label, size in _SIZES.items() for target in _targets(label, size)),
+    stores=("grown-20000", "grown-200000"),
 )

@@ -77,4 +77,4 @@ def _targets() -> list[Target]:
     return targets
 
 
-SEARCH = Job("search", searches, tuple(_targets()))
+SEARCH = Job("search", searches, tuple(_targets()), stores=("grown-200000",))

@@ -23,7 +23,7 @@ from clew.domain.conversations import (
 )
 from clew.domain.cuts import Cut, CutOutcome
 from clew.domain.messages import Appended, Draft, Message, Role, Waiting, assistant, user
-from clew.domain.notes import Goal, Job, Presence, Todo
+from clew.domain.notes import Goal, Job, JobRight, Presence, Todo
 from clew.domain.parts import (
     File,
     Image,
@@ -36,12 +36,15 @@ from clew.domain.parts import (
     Unknown,
 )
 from clew.domain.routes import Received, ResetOutcome, route_key
-from clew.domain.search import Hit, SearchPage, SearchQuery
+from clew.domain.search import Hit, SearchPage, SearchQuery, SearchStatus
 from clew.domain.turns import (
     CallPlan,
     CallResult,
+    Delivered,
     Delivery,
+    ModelCall,
     ModelUsage,
+    Recorded,
     Right,
     Turn,
     TurnEnded,
@@ -78,6 +81,8 @@ from clew.errors import (
     TooLarge,
     TurnOpen,
 )
+from clew.store.aliases import Alias
+from clew.store.bindings import Place
 from clew.store.conversation import Conversation
 from clew.store.profile import Profile, Stats
 from clew.store.reader import ConversationReader
@@ -90,15 +95,16 @@ from clew.store.verify import Problem
 __version__ = "0.1.0"
 
 __all__ = [
-    "Ambiguous", "Appended", "Attempt", "BatchConflict", "Busy", "CallPlan", "CallResult",
-    "Cancelled", "Change", "ClewError", "Compaction", "ContextInputs", "Conversation",
-    "ConversationInfo", "ConversationReader", "Corrupt", "Cut", "CutOutcome", "CutOvertaken",
-    "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image", "InboxFull", "Inline",
-    "InputError", "InvalidCompaction", "InvalidCursor", "Job", "KeyReused", "Limits",
-    "ListFilter", "Mark", "Message", "ModelUsage", "NewConversation", "NotFound", "Overtaken",
-    "Page", "Part", "Parts", "Presence", "Problem", "Profile", "Proposal", "ReadOnly",
-    "Reasoning", "Received", "Ref", "Refused", "ResetOutcome", "Right", "RightLost", "Role",
-    "SchemaTooNew", "SearchPage", "SearchQuery", "SearchUnavailable", "Stale", "Stats", "Store",
+    "Alias", "Ambiguous", "Appended", "Attempt", "BatchConflict", "Busy", "CallPlan",
+    "CallResult", "Cancelled", "Change", "ClewError", "Compaction", "ContextInputs",
+    "Conversation", "ConversationInfo", "ConversationReader", "Corrupt", "Cut", "CutOutcome",
+    "CutOvertaken", "Delivered", "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image",
+    "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor", "Job",
+    "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message", "ModelCall",
+    "ModelUsage", "NewConversation", "NotFound", "Overtaken", "Page", "Part", "Parts", "Place",
+    "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Received",
+    "Recorded", "Ref", "Refused", "ResetOutcome", "Right", "RightLost", "Role", "SchemaTooNew",
+    "SearchPage", "SearchQuery", "SearchStatus", "SearchUnavailable", "Stale", "Stats", "Store",
     "StoreClosed", "StoreError", "StoreFull", "StoreReplaced", "Stub", "Text", "Todo",
     "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded", "TurnHandle", "TurnKnown",
     "TurnOpen", "TurnQueued", "Unknown", "Usage", "Waiting", "Workspace", "assistant", "open",

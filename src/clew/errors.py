@@ -54,7 +54,7 @@ class TooLarge(InputError):
     def __init__(self, what: str, size: int, limit: int) -> None:
         self.what, self.size, self.limit = what, size, limit
         super().__init__(
-            f"{what} is {size:,} bytes, the limit is {limit:,}. "
+            f"{what} has a size of {size:,}, the limit is {limit:,}. "
             f"Raise the limit in clew.Limits, or pass less."
         )
 
@@ -238,9 +238,3 @@ class StoreClosed(StoreError):
 
 class SearchUnavailable(StoreError):
     """The search file cannot be used. The log is unharmed; `clew doctor` tells the remedy."""
-
-
-def invariant(condition: bool, number: str, detail: str = "") -> None:
-    """Stop when a rule of docs/invariants.md does not hold (also under python -O)."""
-    if not condition:
-        raise AssertionError(f"{number} broken{': ' + detail if detail else ''}; please report this")

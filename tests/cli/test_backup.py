@@ -227,11 +227,13 @@ def test_restoring_where_nothing_is(tmp_path: Path) -> None:
         restore(tmp_path / "gone.db", tmp_path / "a.db")
 
 
-def test_a_damaged_store_is_replaced_and_kept(tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", [200, 4096])
+def test_a_damaged_store_is_replaced_and_kept(tmp_path: Path, place: int) -> None:
+    """Also when not even its schema can be read."""
     filled(tmp_path / "a.db").close()
     backup(tmp_path / "a.db", tmp_path / "b.db")
     with (tmp_path / "a.db").open("r+b") as file:
-        file.seek(4096)
+        file.seek(place)
         file.write(b"\xff" * 4096 * 10)
     done = restore(tmp_path / "a.db", tmp_path / "b.db")
     assert done.kept is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import clew
 from clew import Draft, Message, Role, Text, ToolCall, ToolResult
+from clew.domain.parts import plain_text
 
 HOLDER, OTHER = "holder-1", "holder-2"
 """Holders that are no processes: only time frees their right."""
@@ -63,7 +64,7 @@ def context_texts(conv: clew.ConversationReader) -> list[str]:
     for item, messages in inputs.covered:
         match item:
             case clew.Inline(parts=parts):
-                found.append(f"<{clew.Message.of(seq=1, uid='00' * 16, role=Role.USER, parts=parts, created_at=0).text}>")
+                found.append(f"<{plain_text(parts)}>")
             case clew.Stub(text=text):
                 found.append(f"[{text}]")
             case _:

@@ -83,6 +83,7 @@ def found(query: str, text: str) -> bool:
 
 @given(st.lists(any_text, min_size=1, max_size=6), st.lists(any_text, min_size=1, max_size=4))
 @example(["修改youer服务端的计划", "服务 端的"], ["youer", "服务端", '"服务 端的"', "端 的"])
+@example(["of the", "the of"], ['the -"the of"', '-"of the"', '"the of" OR "of the"'])
 @example(["getHTTPResponse fetchRows"], ['"response fetch"', '"http response"', "getHttp*"])
 def test_index_and_scan_find_the_same(bodies: list[str], queries: list[str]):
     db = index_of(bodies)
@@ -301,6 +302,13 @@ def test_longer_queries_are_refused():
 def test_limits_are_checked(limit: int):
     with pytest.raises(InputError):
         SearchQuery(text="a", limit=limit)
+
+
+@pytest.mark.parametrize("field", ["tool", "source", "model", "project", "git_branch"])
+@pytest.mark.parametrize("value", ["", "\ud800", "a\0b"])
+def test_filters_that_no_row_can_have_are_refused(field: str, value: str):
+    with pytest.raises(InputError, match=field):
+        SearchQuery(**{field: value})  # type: ignore
 
 
 # ------------------------------------------------------------------ folding

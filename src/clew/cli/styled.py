@@ -14,13 +14,20 @@ WIDEST = 100
 """Columns; longer lines are hard to read."""
 
 
+class _Console(Console):
+    """Rich's, which would end the process when a pager is left."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class StyledWriter:
     """Wraps at the width of the terminal, and keeps the indent of a line in what follows."""
 
     def __init__(self, stream: TextIO, width: int, color: bool) -> None:
         self._stream = stream
         self._width = min(width, WIDEST)
-        self._console = Console(
+        self._console = _Console(
             file=stream, width=self._width, force_terminal=True, highlight=False, markup=False,
             emoji=False, color_system="standard" if color else None, legacy_windows=False,
             no_color=not color,

@@ -86,7 +86,8 @@ def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _interrupted(calls: list[str]) -> Entry:
-    return Role.TOOL, tuple(ToolResult(call, INTERRUPTED, is_error=True) for call in calls), None, None
+    results = tuple(ToolResult(call, INTERRUPTED, is_error=True) for call in calls)
+    return Role.TOOL, results, None, None
 
 
 def _for_model(parts: Parts, model: str | None) -> Parts:

@@ -41,10 +41,14 @@ def draft_of(message: ChatMessage | Draft) -> Draft:
     """A draft from a Chat Completions message; `id` becomes its key. A draft passes through."""
     if isinstance(message, Draft):
         return message
+    if not isinstance(message, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            f"a message is a {type(message).__name__}; pass a Chat Completions dict or a Draft"
+        )
     role = message.get("role")
     if role not in _ROLES:
         raise InputError(
-            f"message role {role!r} is not one of {', '.join(Role)}; pass a Chat Completions message"
+            f"message role {role!r} is none of {', '.join(Role)}; pass a Chat Completions message"
         )
     meta = {k: v for k, v in message.items() if k not in _KNOWN}
     parts = _result_parts(message) if role in _TOOL_ROLES else _content_parts(message)
@@ -93,7 +97,9 @@ def _parts_of(content: object) -> list[Part]:
         return []
     if isinstance(content, str):
         return [Text(content)]
-    if not isinstance(content, Sequence) or isinstance(content, bytes):
+    if isinstance(content, bytes | bytearray | memoryview):
+        raise InputError("message content is bytes; pass text, or an image or file part")
+    if not isinstance(content, Sequence):
         return [Unknown(content)]
     return [_part_of(piece) for piece in cast(Sequence[object], content)]
 

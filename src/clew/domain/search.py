@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec import Struct
 
 from clew.domain.messages import Role
+from clew.domain.text import exact
 from clew.errors import InputError
 
 Order = Literal["newest", "relevance"]
@@ -53,7 +54,13 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
             raise InputError(f"limit is {self.limit}; give a number from 1 to {MAX_LIMIT}")
         if self.order not in ("newest", "relevance"):
             raise InputError(f"order is {self.order!r}; give 'newest' or 'relevance'")
+        for what in _COMPARED:
+            value: str | None = getattr(self, what)
+            if value is not None:
+                exact(what, value)
 
+
+_COMPARED = ("tool", "source", "model", "project", "git_branch", "conversation")
 
 Piece = tuple[str, bool]
 """A piece of a snippet, and whether it is highlighted."""

@@ -44,8 +44,8 @@ def delete(tx: Transaction, no: int) -> None:
 
 
 def swap(
-    tx: Transaction, no: int, number: int, state: AttemptState, now: int, verdict: str | None = None,
-    error: str | None = None, tokens_after: int | None = None,
+    tx: Transaction, no: int, number: int, state: AttemptState, now: int,
+    verdict: str | None = None, error: str | None = None, tokens_after: int | None = None,
 ) -> None:  # fmt: skip
     """Leave the state open; Cancelled when another got there first."""
     changed = tx.changed(

@@ -8,18 +8,17 @@ from pathlib import Path
 
 from clew.errors import Corrupt, InputError
 from clew.store.copying import (
-    PATIENCE,
     SQL,
     Contents,
     Progress,
     check_store,
+    connection,
     contents,
     copy_snapshot,
     publish,
     temporary,
 )
 from clew.store.restore import Restoration, Restored, restore
-from clew.store.sqlite_connections import connect
 from clew.store.sqlite_driver import query
 
 
@@ -63,7 +62,7 @@ def _check_dest(source: Path, dest: Path, force: bool) -> None:
 def _read_back(partial: Path, dest: Path, expected: Contents | None) -> None:
     """Read every page of a copy and compare what it holds."""
     try:
-        with closing(connect(str(partial), PATIENCE)) as copy:
+        with closing(connection(partial)) as copy:
             found = query(copy, SQL["integrity"])[0][0]
             if found == "ok" and contents(copy) == expected:
                 return

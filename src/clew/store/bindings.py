@@ -61,6 +61,12 @@ def find_live(tx: Transaction, place: Place) -> tuple[int, str] | None:
     return None if row.ended_at is not None and row.boundary else (row.no, id)
 
 
+def of(tx: Transaction, profile: str, conversation: str) -> tuple[Place, ...]:
+    """The keys bound to a conversation."""
+    rows = tx.rows("binding_of", profile=profile, conversation=conversation)
+    return tuple(Place(profile, row[0], row[1]) for row in rows)
+
+
 class Bind(Once[Bound]):
     """Find the conversation of a key, or mint and bind one.
 
@@ -135,6 +141,7 @@ class Reset(Once[ResetOutcome]):
         return tx.row("conversation_no", id=self._id) is not None
 
     def run(self, tx: Transaction) -> ResetOutcome:
+        conversations.check_reason(tx, self._reason, boundary=True)
         old = find(tx, self._place)
         if old == self._id:
             return ResetOutcome(self._id, None, 0)

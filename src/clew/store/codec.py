@@ -18,7 +18,7 @@ import msgspec
 import zstandard
 
 from clew.domain.parts import Part, Parts
-from clew.errors import Corrupt, TooLarge
+from clew.errors import Corrupt, InputError, TooLarge
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ LEVEL = 3
 MAX_DECODED = 1 << 30
 """Bytes; a frame that claims more is damaged."""
 
-_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(
+_PARAMETERS = zstandard.ZstdCompressionParameters.from_level(  # pyright: ignore[reportUnknownMemberType]
     LEVEL,
     format=zstandard.FORMAT_ZSTD1_MAGICLESS,
     write_content_size=1,
@@ -75,12 +75,14 @@ class Codec:
         self._dictionaries, self._current = known, max(known, default=0)
 
     def pack(self, value: Any, limit: int | None = None) -> bytes:
-        """Any msgspec-encodable value as tagged bytes; TooLarge when its JSON is over the limit,
-        however small it packs."""
+        """Any JSON-encodable value as tagged bytes; TooLarge when its JSON is over the limit,
+        however small it packs; InputError when it is no JSON."""
         try:
             body, escaped = _encode(value), 0
         except UnicodeEncodeError:
             body, escaped = escape_json(msgspec.to_builtins(value)), ESCAPED
+        except (TypeError, OverflowError) as error:
+            raise InputError(f"not a JSON value: {error}") from None
         if limit is not None and len(body) > limit:
             raise TooLarge("message", len(body), limit)
         if len(body) >= COMPRESS_FROM:
@@ -171,7 +173,12 @@ def json_text(value: Any) -> str | None:
 
     Escaped, so that a NUL or lone surrogate inside never reaches the column as such.
     """
-    return None if value is None else json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    if value is None:
+        return None
+    try:
+        return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"not a JSON value: {error}") from None
 
 
 def json_value(text: str | None) -> Any:

@@ -241,13 +241,19 @@ def set_workspace(
     note(tx, row.id, row.profile, "flagged", kit.clock.now())
 
 
+def check_reason(tx: Transaction, reason: str, boundary: bool = False) -> None:
+    """Refuse an unclassified reason and, for a `boundary`, one that infrastructure writes."""
+    rows: list[tuple[str, int]] = [(r[0], r[1]) for r in tx.rows("end_reason_all")]
+    known = [name for name, is_boundary in rows if is_boundary or not boundary]
+    if reason not in known:
+        raise InputError(f"end reason {clean(reason)!r} is none of: {', '.join(known)}")
+
+
 def end(tx: Transaction, row: Locked, reason: str, now: int) -> bool:
     """End with a known reason; the first end wins: False when it had ended already."""
     if row.ended_at is not None:
         return False
-    if tx.row("end_reason_get", reason=reason) is None:
-        known = ", ".join(r[0] for r in tx.rows("end_reason_all"))
-        raise InputError(f"unknown end reason {clean(reason)!r}; use one of: {known}")
+    check_reason(tx, reason)
     tx.run("conversation_end", no=row.no, at=now, reason=reason)
     note(tx, row.id, row.profile, "ended", now, reason)
     return True

@@ -19,7 +19,6 @@ import apsw
 from clew.errors import Corrupt, InputError, StoreError
 from clew.store import migrate
 from clew.store.queries import parse
-from clew.store.sqlite_connections import connect
 from clew.store.sqlite_driver import query, translate
 
 Progress = Callable[[int, int], None]
@@ -46,8 +45,8 @@ class Contents(NamedTuple):
     """Time of the newest activity; None when there are no conversations."""
 
 
-def contents(connection: apsw.Connection) -> Contents:
-    return Contents(*query(connection, SQL["contents"])[0])
+def contents(opened: apsw.Connection) -> Contents:
+    return Contents(*query(opened, SQL["contents"])[0])
 
 
 def check_store(path: Path) -> None:
@@ -76,8 +75,7 @@ def copy_snapshot(source: Path, target: Path, progress: Progress | None) -> Cont
 
 def copy_file(reading: apsw.Connection, target: Path, progress: Progress | None) -> None:
     """Copy what a connection sees into an empty file, whatever state it is in."""
-    target_only = apsw.Connection(str(target), flags=apsw.SQLITE_OPEN_READWRITE)
-    with closing(target_only) as writing, copying(reading, writing) as copy:
+    with closing(connection(target)) as writing, copying(reading, writing) as copy:
         run(copy, progress)
 
 
@@ -115,12 +113,37 @@ def step(copy: apsw.Backup, pages: int) -> None:
             time.sleep(0.02)
 
 
+def connection(path: Path) -> apsw.Connection:
+    """A connection for copying to or from a file, whatever state it is in.
+
+    The store's own settings cannot be made on a file whose schema is damaged; of them only the
+    sync of each commit matters here, and it is SQLite's default.
+    """
+    with _typed(path):
+        opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+    opened.set_busy_timeout(int(PATIENCE * 1000))
+    with suppress(Corrupt):
+        query(opened, SQL["sync_each_commit"])
+    return opened
+
+
 def _open_source(path: Path) -> apsw.Connection:
     """A connection for reading; also to a file in a folder that nobody can write to."""
     if os.access(path.parent, os.W_OK) or os.path.exists(f"{path}-wal"):
-        return connect(str(path), PATIENCE)
+        return connection(path)
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    return apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
+    with _typed(path):
+        return apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
+
+
+@contextmanager
+def _typed(path: Path) -> Generator[None, None, None]:
+    try:
+        yield
+    except apsw.Error as error:
+        failure = translate(error)
+        failure.add_note(f"while opening {path}")
+        raise failure from error
 
 
 # ---------------------------------------------------------------- files

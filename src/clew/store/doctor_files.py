@@ -60,7 +60,7 @@ def permissions(store: Path) -> Iterator[Finding]:
 
 def folder(store: Path) -> Iterator[Finding]:
     """Whether SQLite's locks work where the store lies."""
-    kind = _file_system(store.parent.resolve())
+    kind = file_system(store.parent.resolve())
     if kind in NETWORK:
         yield Finding(
             "error", "folder", f"the store lies on a network file system ({kind})",
@@ -68,7 +68,7 @@ def folder(store: Path) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _file_system(folder: Path) -> str | None:
+def file_system(folder: Path) -> str | None:
     """Kind of the file system a folder is on; None where that is not told."""
     try:
         lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()

@@ -58,10 +58,12 @@ def _check_names(prepared: tuple[Prepared, ...]) -> None:
     keys = [p.key for p in prepared if p.key is not None]
     uids = [p.uid for p in prepared if not p.minted]
     if len(set(keys)) < len(keys) or len(set(uids)) < len(uids):
-        raise InputError("two messages of one batch have the same key or uid; keys name one message")
+        raise InputError("two messages of a batch share a key or uid; a key names one message")
 
 
 def _prepare(kit: Kit, draft: Draft, now: int) -> Prepared:
+    if draft.tokens is not None and draft.tokens < 0:
+        raise InputError(f"tokens is {draft.tokens}; give the count, or None if nobody counted")
     parts, blobs = externalise(kit, draft.parts)
     packed = kit.codec.pack(parts, kit.limits.message)
     preview = _preview(draft.role, parts)

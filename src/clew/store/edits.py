@@ -108,8 +108,9 @@ class Replace(Once[Appended]):
 
     def _alike(self, message: Message, item: Prepared) -> bool:
         """Whether a message says what a draft says."""
-        said = (message.meta or {}).get("chat") == (json_value(item.meta) or {}).get("chat")
-        return said and (message.role, message.author, message.parts) == (
+        if _chat(message.meta) != _chat(json_value(item.meta)):
+            return False
+        return (message.role, message.author, message.parts) == (
             ROLES[item.role], item.author, self._kit.codec.parts(item.parts)
         )  # fmt: skip
 
@@ -122,3 +123,8 @@ class Replace(Once[Appended]):
         if not any(f is not None and f.seq is not None for f in found):
             return item
         return item._replace(key=None, uid=spare, minted=True)
+
+
+def _chat(meta: dict[str, object] | None) -> object:
+    """What a Chat Completions message had besides the fields that a draft has."""
+    return None if meta is None else meta.get("chat")

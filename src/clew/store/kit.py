@@ -1,4 +1,4 @@
-"""What every module of the store is given: codec, ids, clock, limits. Values, no state of its own."""
+"""What every module of the store is given: codec, ids, clock and limits."""
 
 from __future__ import annotations
 

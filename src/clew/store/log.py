@@ -124,10 +124,9 @@ def _by_uid(
 
 def _same(kit: Kit, item: Prepared, seq: int | None, role: int, parts: bytes) -> None:
     """A key belongs to one content: role and parts. Compared decoded, since packing may differ."""
-    if role == item.role:
-        if parts == item.parts or kit.codec.json(parts) == kit.codec.json(item.parts):
-            return
-    raise KeyReused(item.key or item.uid.hex(), seq)
+    alike = parts == item.parts or kit.codec.json(parts) == kit.codec.json(item.parts)
+    if role != item.role or not alike:
+        raise KeyReused(item.key or item.uid.hex(), seq)
 
 
 def all_there(prepared: Sequence[Prepared], found: Sequence[Found | None]) -> bool:

@@ -17,6 +17,7 @@ from clew.domain.turns import Delivered, ModelCall, ModelUsage, Turn
 from clew.store import (
     aliases,
     attempts,
+    bindings,
     calls,
     compactions,
     conversations,
@@ -146,6 +147,10 @@ class ConversationReader:
     def aliases(self) -> tuple[aliases.Alias, ...]:
         """Other ids of this conversation, oldest part first."""
         return self._db.read(lambda tx: aliases.of(tx, self.profile, self.id))
+
+    def bindings(self) -> tuple[bindings.Place, ...]:
+        """The outside keys that find this conversation."""
+        return self._db.read(lambda tx: bindings.of(tx, self.profile, self.id))
 
     def children(self, limit: int = 100) -> tuple[ConversationInfo, ...]:
         """Branches and delegates, newest first."""

@@ -29,6 +29,7 @@ from clew.store.copying import (
     Contents,
     Progress,
     check_store,
+    connection,
     contents,
     copy_file,
     copy_snapshot,
@@ -43,7 +44,6 @@ from clew.store.findings import counted
 from clew.store.kit import Kit
 from clew.store.search.file import identity, replace
 from clew.store.sqlite import SqliteBackend
-from clew.store.sqlite_connections import connect
 from clew.store.sqlite_driver import query
 from clew.store.turnstile import Turnstile
 from clew.store.verify import verify
@@ -134,7 +134,7 @@ class Restoration:
                 f"{self.source} does not pass verification ({counted(len(faults), 'problem')}, the "
                 f"first: {faults[0]}). Nothing was changed; restore another backup"
             )
-        with closing(connect(str(self._staged), PATIENCE, writer=True)) as copy:
+        with closing(connection(self._staged)) as copy:
             query(copy, SQL["stamp_write"], (os.urandom(16).hex(),))
             return contents(copy)
 
@@ -171,8 +171,8 @@ def _check_live(path: Path) -> None:
 def _copy_into(staged: Path, live: Path, kept: Path | None, progress: Progress | None) -> None:
     """Write the pages of `staged` into the live store, in one transaction."""
     with (
-        closing(connect(str(staged), PATIENCE)) as reading,
-        closing(connect(str(live), PATIENCE, writer=True)) as writing,
+        closing(connection(staged)) as reading,
+        closing(connection(live)) as writing,
     ):
         if kept is not None:
             _prepare_live(reading, writing, live)
@@ -181,7 +181,7 @@ def _copy_into(staged: Path, live: Path, kept: Path | None, progress: Progress |
             if kept is not None:
                 _keep(live, kept)
             run(copy, progress)
-        query(writing, SQL["merge_wal"])
+        query(writing, SQL["merge_wal"])  # its schema is in order now
 
 
 def _prepare_live(reading: apsw.Connection, writing: apsw.Connection, live: Path) -> None:
@@ -191,7 +191,7 @@ def _prepare_live(reading: apsw.Connection, writing: apsw.Connection, live: Path
             f"{live} has another page size than the backup. Close all that has it open, move it "
             f"away, then restore again"
         )
-    if query(writing, SQL["journal_mode"]) != [("wal",)]:
+    if not migrate.examine(str(live)).wal:
         query(writing, SQL["use_wal"])
 
 
@@ -199,7 +199,7 @@ def _keep(live: Path, kept: Path) -> None:
     """Copy the store that is being replaced, whatever state it is in."""
     create(kept)
     try:
-        with closing(connect(str(live), PATIENCE)) as reading:
+        with closing(connection(live)) as reading:
             copy_file(reading, kept, None)
     except BaseException:
         remove(kept)

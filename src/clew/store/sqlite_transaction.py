@@ -7,10 +7,13 @@ from typing import Any, NoReturn, cast
 
 import apsw
 
-from clew.errors import StoreClosed, StoreError
+from clew.errors import InputError, StoreClosed, StoreError
 from clew.store.backend import Row, Value
 from clew.store.forks import INHERITED
 from clew.store.sqlite_driver import translate
+
+_FAULTS = (apsw.Error, MemoryError, UnicodeEncodeError, OverflowError)
+"""What executing a statement may raise: the engine's faults, and values it cannot hold."""
 
 
 class SqliteTransaction:
@@ -35,26 +38,26 @@ class SqliteTransaction:
     def rows(self, name: str, /, **params: Value) -> list[Row]:
         try:
             return self._execute(self._statements[name], params).fetchall()
-        except (apsw.Error, MemoryError) as error:
+        except _FAULTS as error:
             self._fail(name, error)
 
     def row(self, name: str, /, **params: Value) -> Row | None:
         try:
             rows = self._execute(self._statements[name], params).fetchall()
-        except (apsw.Error, MemoryError) as error:
+        except _FAULTS as error:
             self._fail(name, error)
         return rows[0] if rows else None
 
     def run(self, name: str, /, **params: Value) -> None:
         try:
             self._execute(self._statements[name], params).fetchall()
-        except (apsw.Error, MemoryError) as error:
+        except _FAULTS as error:
             self._fail(name, error)
 
     def changed(self, name: str, /, **params: Value) -> int:
         try:
             self._execute(self._statements[name], params).fetchall()
-        except (apsw.Error, MemoryError) as error:
+        except _FAULTS as error:
             self._fail(name, error)
         return self._connection.changes()
 
@@ -63,17 +66,22 @@ class SqliteTransaction:
             self._execute(name, params)
         try:
             cast(Any, self._connection).executemany(self._statements[name], params).fetchall()
-        except (apsw.Error, MemoryError) as error:
+        except _FAULTS as error:
             self._fail(name, error)
 
-    def _fail(self, name: str, error: apsw.Error | MemoryError) -> NoReturn:
-        """Raise what the error means. Only a constraint leaves the transaction as it was; any
+    def _fail(self, name: str, error: Exception) -> NoReturn:
+        """Raise what the error means. A value that SQLite cannot hold was never handed to it, so
+        the transaction is as it was. Else only a constraint leaves the transaction as it was; any
         other fault ends it here, and statements that the unit may still try are refused, because
         outside a transaction each would commit by itself."""
-        failure: StoreError | MemoryError = (
-            error
-            if isinstance(error, MemoryError)
-            else translate(error, self._connection.system_errno)
+        if isinstance(error, UnicodeEncodeError):
+            raise InputError("a name, key or filter holds a lone surrogate; encode it") from None
+        if isinstance(error, OverflowError):
+            raise InputError("a number does not fit into 64 bits; give a smaller one") from None
+        failure: Exception = (
+            translate(error, self._connection.system_errno)
+            if isinstance(error, apsw.Error)
+            else error
         )
         if not (isinstance(error, apsw.ConstraintError) and self._connection.in_transaction):
             self.end()

@@ -143,4 +143,5 @@ def parts_at(
     clock = clock or SystemClock()
     where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     backend = SqliteBackend(where)
-    return backend, Kit(Codec(lambda: dictionary.known(backend)), ids or Ids(clock), clock, limits or Limits()), where
+    codec = Codec(lambda: dictionary.known(backend))
+    return backend, Kit(codec, ids or Ids(clock), clock, limits or Limits()), where

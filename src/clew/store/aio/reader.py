@@ -16,6 +16,7 @@ from clew.domain.turns import Delivered, ModelCall, ModelUsage, Turn
 from clew.store import (
     aliases,
     attempts,
+    bindings,
     calls,
     compactions,
     conversations,
@@ -142,6 +143,10 @@ class AsyncConversationReader:
     async def aliases(self) -> tuple[aliases.Alias, ...]:
         """Other ids of this conversation, oldest part first."""
         return await self._db.read(lambda tx: aliases.of(tx, self.profile, self.id))
+
+    async def bindings(self) -> tuple[bindings.Place, ...]:
+        """The outside keys that find this conversation."""
+        return await self._db.read(lambda tx: bindings.of(tx, self.profile, self.id))
 
     async def children(self, limit: int = 100) -> tuple[ConversationInfo, ...]:
         """Branches and delegates, newest first."""

@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from itertools import islice
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import apsw
 
@@ -19,6 +19,15 @@ FORMAT = 2
 
 Identity = tuple[int, int]
 """Device and inode of a file."""
+
+
+class Files(NamedTuple):
+    """The files that a connection is on. While it is open, SQLite makes and removes none."""
+
+    main: Identity | None
+    wal: Identity | None
+    shm: Identity | None
+
 
 _SQL = parse((files("clew.store") / "sql" / "search.sqlite.sql").read_text("utf-8"))
 _BUSY_MILLISECONDS = 100
@@ -61,15 +70,15 @@ class _Keep:
 
 
 class Connection:
-    """A connection, and which file it is on. One thread at a time.
+    """A connection, and which files it is on. One thread at a time.
 
     Raises Damaged and SearchUnavailable only. The database must exist.
     """
 
-    __slots__ = ("_connection", "_execute", "_execute_many", "identity")
+    __slots__ = ("_connection", "_execute", "_execute_many", "files")
 
-    def __init__(self, path: str, identity: Identity | None) -> None:
-        self.identity = identity
+    def __init__(self, path: str) -> None:
+        self.files = Files(None, None, None)
         with translated("open"):
             self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
         self._execute: Any = cast(Any, self._connection).execute

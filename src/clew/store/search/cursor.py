@@ -36,9 +36,9 @@ _decode = msgspec.msgpack.Decoder(Position).decode
 
 def digest(profile: str | None, query: SearchQuery) -> bytes:
     """Names the query; limit and cursor may differ from page to page."""
-    fields = structs.astuple(structs.replace(query, limit=1, cursor=None))
-    text = _encode((profile, [str(field) if isinstance(field, str) else field for field in fields]))
-    return blake2b(text, digest_size=8).digest()
+    # repr, because it escapes the lone surrogates that a query text may hold.
+    fields = repr((profile, structs.replace(query, limit=1, cursor=None)))
+    return blake2b(fields.encode(), digest_size=8).digest()
 
 
 def write(name: bytes, below: int = 0, ids: tuple[int, ...] = ()) -> str:

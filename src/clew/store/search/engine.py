@@ -12,8 +12,9 @@ from clew.store.backend import Backend
 from clew.store.search.connection import Damaged
 from clew.store.search.file import bytes_on_disk, identity, replace
 from clew.store.search.index import Indexer, Progress, read_mark, store_of
+from clew.store.search.paging import NO_INDEX, Request, View
 from clew.store.search.pool import Pool
-from clew.store.search.query import NO_INDEX, Outcome, Request, View, run, understand
+from clew.store.search.query import Outcome, run, understand
 from clew.store.search.reading import Decode, Reader
 
 BACKGROUND_FROM = 512

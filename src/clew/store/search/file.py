@@ -4,9 +4,12 @@ SQLite finds the -wal and -shm of a database by name. So a file that takes the p
 must never meet what that one left behind, nor the other way round. Every step that relates the
 name to a file (make, open, replace, close) runs under a lock on the folder; between those steps a
 process works on the file it holds. If somebody deletes the file meanwhile, that process goes on
-with the old one, which is stale but never wrong, until it looks at the name again: before each
-use. Nothing here opens the store's own files, and the search file is opened by Python only to
-create it: closing a descriptor would drop the locks of SQLite.
+with the old one, which is stale but never wrong, until it looks at the names again: before each
+use. If somebody deletes the -wal or -shm alone, others would make new ones and the two sides would
+damage each other: whoever notices has the file replaced.
+
+Nothing here opens the store's own files, and the search file is opened by Python only to create
+it: closing a descriptor would drop the locks of SQLite.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from clew.errors import SearchUnavailable
-from clew.store.search.connection import Connection, Damaged, Identity, translated
+from clew.store.search.connection import Connection, Damaged, Files, Identity, translated
 
 if sys.platform != "win32":
     import fcntl
@@ -35,6 +38,11 @@ def identity(path: str) -> Identity | None:
         except FileNotFoundError:
             return None
         return found.st_dev, found.st_ino
+
+
+def files_at(path: str) -> Files:
+    """Which files the names of the search file and its companions mean now."""
+    return Files(identity(path), *(identity(path + side) for side in _SIDES))
 
 
 @contextmanager
@@ -86,17 +94,19 @@ def open_file(path: str) -> Connection:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         which = identity(path)
         try:
-            return Connection(path, which)
+            connection = Connection(path)
         except Damaged as damaged:
             damaged.identity = which
             raise
+        connection.files = files_at(path)
+        return connection
 
 
 def close_file(path: str, connection: Connection) -> None:
-    """Close a connection."""
+    """Close a connection. If its files are gone, it touches none of those in their place."""
     try:
         with _folder(path):
-            connection.close()
+            connection.close(tidy=files_at(path) == connection.files)
     except SearchUnavailable:
         # Not alone, so nothing may be removed by name: the -wal is left to the next opener.
         connection.close(tidy=False)

@@ -31,6 +31,7 @@ TOOL, CONVERSATION, PROFILE = "\ue001", "\ue002", "\ue003"
 """Marks of facets: words about a row that stand before its text and that no query can spell."""
 UNREADABLE = "\ue004"
 """The word of a row that could not be decoded: every query looks at those again."""
+_FILLER = "\ue00f"
 _SIGNS = re.compile(r"[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]")
 
 
@@ -60,7 +61,8 @@ class Mark(NamedTuple):
         """Whether this index is one of this log. A log that was set back has lower ids."""
         if not self.message and not self.change:
             return True
-        return self[:2] == store[:2] and self.message <= store.message
+        later = self.message > store.message or self.change > store.change
+        return self[:2] == store[:2] and not later
 
     def behind(self, store: Store) -> int:
         """Messages that are not indexed, at most (deleted ones leave gaps in the ids)."""
@@ -84,7 +86,7 @@ class _Work(NamedTuple):
 
 def facet(kind: str, value: object) -> str:
     """A word for a fact about a row. Long or odd values may share one: a filter checks again."""
-    return kind + _SIGNS.sub(TOOL, clean(str(value)).casefold())[:WORD_LIMIT]
+    return kind + _SIGNS.sub(_FILLER, clean(str(value)).casefold())[:WORD_LIMIT]
 
 
 def store_of(tx: Transaction) -> Store:
@@ -177,7 +179,7 @@ class Indexer:
         )
 
     def _body(self, row: Row) -> str:
-        """The facets of a row and its words. Facets first: low positions are a byte shorter."""
+        """The facets of a row and its words."""
         _, conversation, profile, data = row
         parts = self._reader.parts(data)
         words = UNREADABLE if parts is None else segment(text_of(parts))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from clew.errors import SearchUnavailable, StoreClosed
 from clew.store.forks import INHERITED, watch
 from clew.store.search.connection import Connection, Damaged
-from clew.store.search.file import close_file, identity, open_file
+from clew.store.search.file import close_file, files_at, open_file
 
 _KEEP = 4
 
@@ -35,7 +35,7 @@ class Pool:
             yield connection
         except SearchUnavailable as error:
             if isinstance(error, Damaged) and error.identity is None:
-                error.identity = connection.identity
+                error.identity = connection.files.main
             close_file(self.path, connection)
             raise
         except BaseException:
@@ -58,7 +58,7 @@ class Pool:
         self._idle = []
 
     def _take(self) -> Connection:
-        current = identity(self.path)
+        now = files_at(self.path)
         stale: list[Connection] = []
         found: Connection | None = None
         with self._lock:
@@ -66,12 +66,16 @@ class Pool:
                 raise StoreClosed(self._refusal)
             while self._idle and found is None:
                 connection = self._idle.pop()
-                if connection.identity == current:
+                if connection.files == now:
                     found = connection
                 else:
                     stale.append(connection)
         for connection in stale:
             close_file(self.path, connection)
+        if found is None and any(connection.files.main == now.main for connection in stale):
+            damaged = Damaged("a companion of the search file was deleted while it was in use")
+            damaged.identity = now.main
+            raise damaged
         return found or open_file(self.path)
 
     def _give_back(self, connection: Connection) -> None:

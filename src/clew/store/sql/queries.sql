@@ -4,19 +4,9 @@
 
 -- ---------------------------------------------------------------- meta
 
--- name: meta_get
-SELECT value FROM meta WHERE name = :name
-
--- name: meta_all
-SELECT name, value FROM meta ORDER BY name
-
 -- name: stamp_read
 -- First in each write transaction: a file swapped underneath shows another stamp.
 SELECT value FROM meta WHERE name = 'stamp'
-
--- name: meta_set
-INSERT INTO meta(name, value) VALUES (:name, :value)
-ON CONFLICT(name) DO UPDATE SET value = excluded.value
 
 -- name: dictionary_all
 SELECT version, bytes FROM dictionary ORDER BY version
@@ -36,11 +26,8 @@ WHERE id > :id ORDER BY id LIMIT :limit
 -- name: change_last
 SELECT coalesce(max(id), 0) FROM change
 
--- name: end_reason_get
-SELECT is_boundary FROM end_reason WHERE reason = :reason
-
 -- name: end_reason_all
-SELECT reason FROM end_reason ORDER BY reason
+SELECT reason, is_boundary FROM end_reason ORDER BY reason
 
 -- ---------------------------------------------------------------- conversation
 
@@ -57,9 +44,6 @@ ON CONFLICT(id) DO NOTHING
 
 -- name: conversation_no
 SELECT no, profile FROM conversation WHERE id = :id AND binned_at IS NULL
-
--- name: conversation_id
-SELECT id FROM conversation WHERE no = :no
 
 -- macro: locked
 SELECT no, id, profile, kind, origin, base, head, view, generation, fence, holder, held_at,
@@ -349,9 +333,6 @@ INSERT INTO blob(conversation_no, hash, bytes)
 SELECT :branch, hash, bytes FROM blob WHERE conversation_no = :no AND hash = :hash
 ON CONFLICT(conversation_no, hash) DO NOTHING
 
--- name: blob_hashes
-SELECT hash FROM blob WHERE conversation_no = :no ORDER BY hash
-
 -- name: blob_delete
 DELETE FROM blob WHERE conversation_no = :no
 
@@ -608,9 +589,6 @@ WHERE profile = :profile AND source = :source AND key = :key AND conversation = 
 SELECT source, key FROM binding WHERE profile = :profile AND conversation = :conversation
 ORDER BY source, key
 
--- name: binding_all
-SELECT profile, source, key, conversation FROM binding ORDER BY profile, source, key
-
 -- name: binding_delete
 DELETE FROM binding WHERE profile = :profile AND conversation = :conversation
 
@@ -633,10 +611,6 @@ ON CONFLICT DO NOTHING
 -- name: alias_of
 SELECT source, foreign_id, from_seq, kind, state FROM alias
 WHERE conversation = :conversation AND profile = :profile ORDER BY from_seq, source, foreign_id
-
--- name: alias_all
-SELECT profile, source, foreign_id, conversation, state FROM alias
-ORDER BY profile, source, foreign_id, conversation
 
 -- name: alias_tombstone
 -- What was imported and deleted here stays deleted for the next import.

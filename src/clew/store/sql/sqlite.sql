@@ -1,9 +1,5 @@
 -- What only SQLite says this way.
 
--- name: store_pages
-SELECT page_count * page_size, freelist_count * page_size
-FROM pragma_page_count, pragma_page_size, pragma_freelist_count
-
 -- name: integrity
 PRAGMA integrity_check(20)
 

@@ -10,8 +10,8 @@ SELECT count(*) FROM sqlite_schema
 -- name: page_size
 PRAGMA page_size
 
--- name: journal_mode
-PRAGMA journal_mode
+-- name: sync_each_commit
+PRAGMA synchronous = FULL
 
 -- name: use_wal
 PRAGMA journal_mode = WAL
