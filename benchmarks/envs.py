@@ -15,6 +15,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "benchmarks" / ".work"
 REMEDY = "run `scripts/bench setup`"
+SWITCH = "BENCH_CURRENT_SQLITE"
+"""Set in a peer's environment, it puts the peer on a current SQLite."""
+
+_SITE = f"""
+import os, sys
+if os.environ.get("{SWITCH}"):
+    import pysqlite3
+    sys.modules["sqlite3"] = pysqlite3
+    sys.modules["sqlite3.dbapi2"] = pysqlite3.dbapi2
+"""
 
 
 @dataclass(frozen=True)
@@ -97,8 +107,21 @@ def _make(env: PeerEnv) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             return (done.stderr or done.stdout).strip()[-2000:]
+    if subprocess.run([*pip, "pysqlite3"], capture_output=True, check=False).returncode == 0:
+        _use_current_sqlite(env)
     env.marker.write_text(_version(env) + "\n")
     return ""
+
+
+def _use_current_sqlite(env: PeerEnv) -> None:
+    """Let pysqlite3, which brings its own SQLite, stand in for sqlite3.
+
+    Otherwise the figures would be about the age of the machine's SQLite: with an old one Hermes
+    does without WAL, because of the bug that loses commits.
+    """
+    code = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    done = subprocess.run([str(env.python), "-c", code], capture_output=True, text=True, check=True)
+    Path(done.stdout.strip(), "sitecustomize.py").write_text(_SITE)
 
 
 def _version(env: PeerEnv) -> str:

@@ -12,6 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
+from benchmarks import envs
 from benchmarks.adapters import Adapter
 from benchmarks.workload import ChatMessage
 
@@ -269,6 +270,7 @@ def environment(home: Path) -> dict[str, str]:
     """The variables a peer runs with: its own home, no telemetry, no warnings."""
     return {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
+        envs.SWITCH: "1",
         "HERMES_HOME": str(home),
         "AGNO_TELEMETRY": "false",
         "ADK_SUPPRESS_EXPERIMENTAL_FEATURE_WARNINGS": "1",

@@ -107,14 +107,15 @@ def against_floor(bench: Bench) -> Readings:
 def against_hermes(bench: Bench) -> Readings:
     """Both in processes of their own, kept alive through the rounds."""
     messages, rounds = bench.pick(60, 500), bench.pick(3, 7)
+    each = -(-messages * (rounds + 1) // _CONVERSATIONS)
     with (
         children.start("hermes", bench.folder) as hermes,
         children.start("clew", bench.folder) as clew,
     ):
         for remote in (hermes, clew):
             remote.ask("open", path=str(bench.path(f"{remote.name}-w1")))
-            remote.ask("prepare", first=0, conversations=20, messages=100)
-            remote.ask("append", units=50)
+            remote.ask("prepare", first=0, conversations=_CONVERSATIONS, messages=each)
+            remote.ask("append", units=messages)
         samples = Interleaved()
         for _ in range(rounds):
             for remote in (hermes, clew):
@@ -146,14 +147,14 @@ def _sample(sides: Sides, rounds: int) -> Interleaved:
 
 def _grown_targets() -> Iterator[Target]:
     for size, label in _GROWN:
-        says = f"append, one commit per message, store of {label}"
+        says = f"CPU of an append, one commit per message, store of {label}"
         yield Target(f"append_cpu_vs_floor_{label}", 2.0, size=size, says=says)
 
 
 APPEND = Job(
     "append",
     against_floor,
-    (Target("append_cpu_vs_floor", 2.0, says="append, one commit per message"),),
+    (Target("append_cpu_vs_floor", 2.0, says="CPU of an append, one commit per message"),),
 )
 APPEND_HERMES = Job(
     "append-hermes",
@@ -163,7 +164,7 @@ APPEND_HERMES = Job(
             "append_cpu_vs_hermes",
             0.15,
             sides=("clew", "hermes"),
-            says="append, one commit per message",
+            says="CPU of an append, one commit per message",
         ),
     ),
 )

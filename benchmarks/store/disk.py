@@ -58,7 +58,14 @@ DISK = Job(
     sizes,
     (
         Target("disk_w1", 1.35, sides=_SIDES, says="bytes on disk with search, W1"),
-        Target("disk_realistic", 1.1, sides=_SIDES, says="the same, realistic sizes"),
-        Target("disk_w1_dictionary", 1.2, sides=_SIDES, says="the same, the store's dictionary"),
+        Target(
+            "disk_realistic", 1.1, sides=_SIDES, says="bytes on disk with search, realistic sizes"
+        ),
+        Target(
+            "disk_w1_dictionary",
+            1.2,
+            sides=_SIDES,
+            says="bytes on disk with search, W1 with the store's dictionary",
+        ),
     ),
 )

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import clew
-from benchmarks import children, clew_adapter, floor, peers, workload
+from benchmarks import children, clew_adapter, envs, floor, peers, workload
 from benchmarks.jobs import Bench, Job, Readings
 from benchmarks.measure import Target, interleave
 
@@ -53,11 +53,11 @@ def listing(bench: Bench) -> Readings:
     home = bench.folder / "hermes-home"
     home.mkdir()
     ours = {**os.environ, "CLEW_STORE": str(path), "CLEW_PROFILE": clew_adapter.PROFILE}
+    plain = peers.environment(home)
+    del plain[envs.SWITCH]  # it would cost Hermes an import
     sides = {
         "clew": lambda: _process([sys.executable, "-c", _CLI, "list"], ours),
-        "hermes": lambda: _process(
-            [hermes, "-c", "from hermes_state import SessionDB"], peers.environment(home)
-        ),
+        "hermes": lambda: _process([hermes, "-c", "from hermes_state import SessionDB"], plain),
     }
     for side in sides.values():
         side()  # compiles and warms the file cache

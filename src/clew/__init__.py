@@ -11,86 +11,90 @@
 What is exported here is the public API; see docs/ARCHITECTURE.md for the words.
 """
 
-from clew.config import Limits
-from clew.domain.changes import Change, Mark
-from clew.domain.compactions import Attempt, Compaction, Inline, Proposal, Ref, Stub
-from clew.domain.conversations import (
-    ConversationInfo,
-    ListFilter,
-    NewConversation,
-    Page,
-    Workspace,
-)
-from clew.domain.cuts import Cut, CutOutcome
-from clew.domain.messages import Appended, Draft, Message, Role, Waiting, assistant, user
-from clew.domain.notes import Goal, Job, JobRight, Presence, Todo
-from clew.domain.parts import (
-    File,
-    Image,
-    Part,
-    Parts,
-    Reasoning,
-    Text,
-    ToolCall,
-    ToolResult,
-    Unknown,
-)
-from clew.domain.routes import Received, ResetOutcome, route_key
-from clew.domain.search import Hit, SearchPage, SearchQuery, SearchStatus
-from clew.domain.turns import (
-    CallPlan,
-    CallResult,
-    Delivered,
-    Delivery,
-    ModelCall,
-    ModelUsage,
-    Recorded,
-    Right,
-    Turn,
-    TurnEnded,
-    TurnKnown,
-    TurnQueued,
-    Usage,
-)
-from clew.errors import (
-    Ambiguous,
-    BatchConflict,
-    Busy,
-    Cancelled,
-    ClewError,
-    Corrupt,
-    CutOvertaken,
-    Ended,
-    InboxFull,
-    InputError,
-    InvalidCompaction,
-    InvalidCursor,
-    KeyReused,
-    NotFound,
-    Overtaken,
-    ReadOnly,
-    Refused,
-    RightLost,
-    SchemaTooNew,
-    SearchUnavailable,
-    Stale,
-    StoreClosed,
-    StoreError,
-    StoreFull,
-    StoreReplaced,
-    TooLarge,
-    TurnOpen,
-)
-from clew.store.aliases import Alias
-from clew.store.bindings import Place
-from clew.store.conversation import Conversation
-from clew.store.profile import Profile, Stats
-from clew.store.reader import ConversationReader
-from clew.store.reading import ContextInputs
-from clew.store.store import Store
-from clew.store.store import open_store as open
-from clew.store.turn import TurnHandle
-from clew.store.verify import Problem
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from clew.config import Limits
+    from clew.domain.changes import Change, Mark
+    from clew.domain.compactions import Attempt, Compaction, Inline, Proposal, Ref, Stub
+    from clew.domain.conversations import (
+        ConversationInfo,
+        ListFilter,
+        NewConversation,
+        Page,
+        Workspace,
+    )
+    from clew.domain.cuts import Cut, CutOutcome
+    from clew.domain.messages import Appended, Draft, Message, Role, Waiting, assistant, user
+    from clew.domain.notes import Goal, Job, JobRight, Presence, Todo
+    from clew.domain.parts import (
+        File,
+        Image,
+        Part,
+        Parts,
+        Reasoning,
+        Text,
+        ToolCall,
+        ToolResult,
+        Unknown,
+    )
+    from clew.domain.routes import Received, ResetOutcome, route_key
+    from clew.domain.search import Hit, SearchPage, SearchQuery, SearchStatus
+    from clew.domain.turns import (
+        CallPlan,
+        CallResult,
+        Delivered,
+        Delivery,
+        ModelCall,
+        ModelUsage,
+        Recorded,
+        Right,
+        Turn,
+        TurnEnded,
+        TurnKnown,
+        TurnQueued,
+        Usage,
+    )
+    from clew.errors import (
+        Ambiguous,
+        BatchConflict,
+        Busy,
+        Cancelled,
+        ClewError,
+        Corrupt,
+        CutOvertaken,
+        Ended,
+        InboxFull,
+        InputError,
+        InvalidCompaction,
+        InvalidCursor,
+        KeyReused,
+        NotFound,
+        Overtaken,
+        ReadOnly,
+        Refused,
+        RightLost,
+        SchemaTooNew,
+        SearchUnavailable,
+        Stale,
+        StoreClosed,
+        StoreError,
+        StoreFull,
+        StoreReplaced,
+        TooLarge,
+        TurnOpen,
+    )
+    from clew.store.aliases import Alias
+    from clew.store.bindings import Place
+    from clew.store.conversation import Conversation
+    from clew.store.profile import Profile, Stats
+    from clew.store.reader import ConversationReader
+    from clew.store.reading import ContextInputs
+    from clew.store.store import Store
+    from clew.store.store import open_store as open
+    from clew.store.turn import TurnHandle
+    from clew.store.verify import Problem
 
 __version__ = "0.1.0"
 
@@ -110,3 +114,47 @@ __all__ = [
     "TurnOpen", "TurnQueued", "Unknown", "Usage", "Waiting", "Workspace", "assistant", "open",
     "route_key", "user",
 ]  # fmt: skip
+
+_HOMES = {
+    "clew.config": "Limits",
+    "clew.domain.changes": "Change Mark",
+    "clew.domain.compactions": "Attempt Compaction Inline Proposal Ref Stub",
+    "clew.domain.conversations": "ConversationInfo ListFilter NewConversation Page Workspace",
+    "clew.domain.cuts": "Cut CutOutcome",
+    "clew.domain.messages": "Appended Draft Message Role Waiting assistant user",
+    "clew.domain.notes": "Goal Job JobRight Presence Todo",
+    "clew.domain.parts": "File Image Part Parts Reasoning Text ToolCall ToolResult Unknown",
+    "clew.domain.routes": "Received ResetOutcome route_key",
+    "clew.domain.search": "Hit SearchPage SearchQuery SearchStatus",
+    "clew.domain.turns": "CallPlan CallResult Delivered Delivery ModelCall ModelUsage Recorded "
+    "Right Turn TurnEnded TurnKnown TurnQueued Usage",
+    "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError Corrupt CutOvertaken Ended "
+    "InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound Overtaken "
+    "ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale StoreClosed StoreError "
+    "StoreFull StoreReplaced TooLarge TurnOpen",
+    "clew.store.aliases": "Alias",
+    "clew.store.bindings": "Place",
+    "clew.store.conversation": "Conversation",
+    "clew.store.profile": "Profile Stats",
+    "clew.store.reader": "ConversationReader",
+    "clew.store.reading": "ContextInputs",
+    "clew.store.store": "Store open",
+    "clew.store.turn": "TurnHandle",
+    "clew.store.verify": "Problem",
+}
+"""Where each name lives; read when it is first asked for, so that a program, above all the command
+line, loads only what it uses."""
+
+_HOME = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'clew' has no attribute {name!r}")
+    value = getattr(import_module(_HOME[name]), "open_store" if name == "open" else name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -27,7 +27,7 @@ def test_pinned_come_first_then_the_newest_activity(demo: Demo, run: Run) -> Non
 
 
 def test_in_a_pipe_a_line_is_fields_between_tabs(demo: Demo, run: Run) -> None:
-    line = run("list", "--title", "KYŌTO").stdout
+    line = run("list", "--title", "KYōTO").stdout
     id, title, at, messages, source, profile = line.rstrip("\n").split("\t")
     assert (id, title, messages) == (demo.ids.trip, "Reise nach Kyōto 京都", "2")
     assert (source, profile) == ("telegram", "default")

@@ -27,10 +27,10 @@ import termios
 
 def _child(args: list[str], env: dict[str, str]) -> NoReturn:
     """The process on the terminal: a fork of this one, which saves the start of an interpreter."""
-    code = 99; import faulthandler; faulthandler.dump_traceback_later(8, file=open("/tmp/fh.txt","w"))
+    code = 99
     try:
         os.environ.update({"TERM": "xterm-256color", "CLEW_PAGER": "cat"} | env)
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")
+        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
         sys.argv = ["clew", *args]
         code = main()
         sys.stdout.flush()
@@ -58,6 +58,7 @@ def terminal(
                 break
             output += read
         if not answered and wait_for.encode() in output:
+            time.sleep(0.2)  # as a person: a prompt is printed before it listens
             os.write(master, answer.encode())
             answered = True
     if time.monotonic() >= deadline:

@@ -151,9 +151,10 @@ def test_what_a_sweeper_ended_is_still_the_keys(profile: clew.Profile) -> None:
     conv = profile.conversation("chat")
     conv.end("stale")
     assert profile.conversation("chat").id == conv.id
-    assert profile.receive(
-        "chat", [clew.user("a")], source="api", account="x", key="u"
-    ).conversation == conv.id
+    assert (
+        profile.receive("chat", [clew.user("a")], source="api", account="x", key="u").conversation
+        == conv.id
+    )
     assert not conv.info().ended
 
 
@@ -197,17 +198,16 @@ def test_a_delivery_while_a_turn_runs_waits(profile: clew.Profile) -> None:
     got = profile.receive("chat", [clew.user("x")], source="tg", account="bot", key="1")
     assert got.appended is not None
     assert got.appended.queued
-    assert profile.receive(
-        "chat", [clew.user("x")], source="tg", account="bot", key="1"
-    ).appended == got.appended
+    assert (
+        profile.receive("chat", [clew.user("x")], source="tg", account="bot", key="1").appended
+        == got.appended
+    )
     assert len(conv.inbox()) == 1
 
 
 def test_a_refused_delivery_may_come_again(profile: clew.Profile) -> None:
     with pytest.raises(clew.InputError):
-        profile.receive(
-            "chat", [clew.user("x", replaces=5)], source="tg", account="bot", key="1"
-        )
+        profile.receive("chat", [clew.user("x", replaces=5)], source="tg", account="bot", key="1")
     assert profile.bound("chat", source="tg") is None
     got = profile.receive("chat", [clew.user("x")], source="tg", account="bot", key="1")
     assert not got.again

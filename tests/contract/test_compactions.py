@@ -139,9 +139,7 @@ def test_b16_b17_a_compaction_that_does_not_shrink_changes_nothing(
 ) -> None:
     talk(conv, *"abcd")
     number = conv.open_attempt().number
-    bad = clew.Proposal(
-        covers_to=2, body=(summary("s"),), tokens_before=before, tokens_after=after
-    )
+    bad = clew.Proposal(covers_to=2, body=(summary("s"),), tokens_before=before, tokens_after=after)
     info = conv.info()
     for _ in range(3):
         with pytest.raises(clew.InvalidCompaction):

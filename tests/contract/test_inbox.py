@@ -124,9 +124,7 @@ def test_a_read_only_conversation_queues_nothing(
     assert conv.inbox() == ()
 
 
-def test_images_that_wait_keep_their_bytes(
-    conv: clew.Conversation, turn: clew.TurnHandle
-) -> None:
+def test_images_that_wait_keep_their_bytes(conv: clew.Conversation, turn: clew.TurnHandle) -> None:
     conv.append([clew.Draft(role=clew.Role.USER, parts=(clew.Image(data=b"png"),), key="k")])
     turn.record(take_inbox=True)
     (part,) = conv.message("k").parts

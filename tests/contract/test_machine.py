@@ -324,9 +324,7 @@ class Machine(RuleBasedStateMachine):
     def compact(self, conv: Pair, to: int, length: int, stub: bool) -> None:
         self.both(
             conv,
-            lambda c: c.commit_attempt(
-                c.open_attempt().number, self.proposal(c, to, length, stub)
-            ),
+            lambda c: c.commit_attempt(c.open_attempt().number, self.proposal(c, to, length, stub)),
         )
 
     @rule(conv=conversations, to=PLACE)

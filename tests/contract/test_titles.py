@@ -62,9 +62,7 @@ def test_b61_titles_are_labels_not_keys(profile: clew.Profile) -> None:
         ("标题 🎉", "标题 🎉"),
     ],
 )
-def test_a_title_is_one_short_clean_line(
-    conv: clew.Conversation, given: str, kept: str
-) -> None:
+def test_a_title_is_one_short_clean_line(conv: clew.Conversation, given: str, kept: str) -> None:
     conv.set_title(given)
     assert conv.info().title == kept
 

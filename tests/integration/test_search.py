@@ -62,6 +62,13 @@ class Log:
         self.search = Search(self.search_path, self.backend, self.codec.parts)
         self._opened = [self.search]
 
+    def reopen(self) -> None:
+        """As after a restore: every handle on the old content refuses."""
+        self.close()
+        self.backend = SqliteBackend(self.path, statements=STATEMENTS)
+        self.search = Search(self.search_path, self.backend, self.codec.parts)
+        self._opened = [self.search]
+
     def another(self, path: str | None = None) -> Search:
         """A second search over the same store, as another process has it."""
         search = Search(path or self.search_path, self.backend, self.codec.parts)
@@ -637,6 +644,7 @@ def test_an_index_of_another_or_an_earlier_log_is_rebuilt(log: Log, tmp_path: Pa
     fill(log, 50)
     log.search.catch_up()
     log.run("t_stamp", stamp="restored")
+    log.reopen()
     assert log.search.status().state == "unusable"
     assert all_pages(log.search, "the") == log.expected("the")
     log.search.catch_up()

@@ -135,7 +135,7 @@ class Together:
         for position, (name, unit) in enumerate(units.items()):
             threads.append(threading.Thread(target=self._run, args=(name, unit)))
             threads[-1].start()
-            until(lambda position=position: line.waiting == position + 1, f"{name} queued")  # type: ignore[misc]
+            until(lambda position=position: line.waiting == position + 1, f"{name} queued")
         go.set()
         for thread in threads:
             thread.join(WAIT)
@@ -354,12 +354,25 @@ def test_a_unit_that_hides_a_fault_commits_nothing(backend: SqliteBackend) -> No
     assert keys(backend) == ["a", "b"]
 
 
+def test_a_unit_that_hides_any_fault_commits_nothing(backend: SqliteBackend) -> None:
+    """Also one after which SQLite itself would go on."""
+
+    def hides(tx: Transaction) -> None:
+        tx.run("put", key="half", body=None)
+        with contextlib.suppress(StoreError):
+            tx.run("wrong")
+
+    with pytest.raises(StoreError, match="ended inside a unit"):
+        backend.write(hides)
+    assert keys(backend) == []
+
+
 def test_a_constraint_is_told_even_by_a_statement_that_returns_rows(
     backend: SqliteBackend,
 ) -> None:
     for run in ("row", "run", "changed", "rows"):
         with pytest.raises(StoreError, match="SQLITE_CONSTRAINT_FOREIGNKEY"):
-            backend.write(lambda tx, run=run: getattr(tx, run)("orphan", key="k", body=None))  # type: ignore[misc]
+            backend.write(lambda tx, run=run: getattr(tx, run)("orphan", key="k", body=None))
     assert keys(backend) == []
 
 
@@ -565,6 +578,7 @@ def test_another_file_before_the_first_write(path: Path, backend: SqliteBackend)
 def test_the_wal_is_gone(path: Path, backend: SqliteBackend, settled: bool) -> None:
     """Also when the folder had stood still, so that only its times were looked at."""
     backend.write(Put("a"))
+    assert backend._writer._identity._seen is None, "a second change would not show yet"
     if settled:
         time.sleep(0.15)
         backend.write(Put("still there"))
@@ -572,6 +586,20 @@ def test_the_wal_is_gone(path: Path, backend: SqliteBackend, settled: bool) -> N
     Path(f"{path}-wal").unlink()
     with pytest.raises(StoreReplaced, match="-wal was replaced or deleted"):
         backend.write(Put("b"))
+
+
+def test_a_wal_made_anew_by_this_store_itself_is_no_replacement(
+    path: Path, backend: SqliteBackend
+) -> None:
+    backend.write(Put("a"))
+    backend._writer.close()  # as after an error that its connection did not survive
+    reader = backend._connections.take()
+    reader.close()
+    backend._connections.give_back(reader)
+    assert not Path(f"{path}-wal").exists()
+    Path(f"{path}-wal").touch()  # so that the inode cannot be the old one again
+    backend.write(Put("b"))
+    assert keys(backend) == ["a", "b"]
 
 
 def test_the_folder_is_another(tmp_path: Path) -> None:
@@ -594,7 +622,8 @@ def test_another_stamp_in_the_same_file(path: Path, backend: SqliteBackend) -> N
     finish(process(path, program))
     with pytest.raises(StoreReplaced, match="restored or replaced in place"):
         backend.write(Put("b"))
-    assert keys(backend) == ["a"]
+    with pytest.raises(StoreReplaced, match="restored or replaced in place"):
+        keys(backend)  # the numbers that handles hold may name other rows now
 
 
 # -- forks
@@ -632,6 +661,7 @@ def test_a_forked_child_must_open_its_own(path: Path) -> None:
                     try: print("no error", call())
                     except StoreClosed as error: assert "parent" in str(error) and "again" in str(error)
                 b.close()
+                assert threading.active_count() == 1
                 own = open_store()
                 own.write(put("own"))
                 own.close()

@@ -35,6 +35,8 @@ _KNOWN = frozenset(
 )
 _ROLES = frozenset((*(str(role) for role in Role), "function"))
 _TOOL_ROLES = ("tool", "function")
+_ARGUMENTS = {"custom": "input"}
+"""What the arguments are called in a kind of call, where it is another word."""
 
 
 def draft_of(message: ChatMessage | Draft) -> Draft:
@@ -67,19 +69,25 @@ def _content_parts(message: ChatMessage) -> Parts:
     if reasoning := message.get("reasoning_content"):
         parts.append(Reasoning(text=str(reasoning)))
     parts.extend(_parts_of(message.get("content")))
-    for call in message.get("tool_calls") or ():
-        function = call.get("function")
-        if not isinstance(function, Mapping) or "id" not in call:
-            parts.append(Unknown(call))
-            continue
-        fields = cast(Mapping[str, Any], function)
-        parts.append(ToolCall(str(call["id"]), str(fields.get("name", "")), _arguments(fields)))
+    parts.extend(map(_call_part, message.get("tool_calls") or ()))
     return tuple(parts)
 
 
-def _arguments(function: Mapping[str, Any]) -> str:
-    arguments = function.get("arguments", "")
-    return arguments if isinstance(arguments, str) else json.dumps(arguments)
+def _call_part(call: Mapping[str, Any]) -> ToolCall:
+    kind = str(call.get("type", "function"))
+    body = call.get(kind)
+    if "id" not in call or not isinstance(body, Mapping):
+        raise InputError(f"a tool call needs an id and a {kind!r} with the name of the tool")
+    fields = cast(Mapping[str, Any], body)
+    arguments = fields.get(_ARGUMENTS.get(kind, "arguments"), "")
+    extra = {name: value for name, value in call.items() if name not in ("id", "type", kind)}
+    return ToolCall(
+        str(call["id"]),
+        str(fields.get("name", "")),
+        arguments if isinstance(arguments, str) else json.dumps(arguments),
+        kind,
+        extra or None,
+    )
 
 
 def _result_parts(message: ChatMessage) -> Parts:
@@ -167,8 +175,8 @@ def split_results(parts: Parts) -> list[Parts]:
 
 
 def _chat_call(call: ToolCall) -> dict[str, Any]:
-    function = {"name": call.name, "arguments": call.arguments}
-    return {"id": call.id, "type": "function", "function": function}
+    body = {"name": call.name, _ARGUMENTS.get(call.kind, "arguments"): call.arguments}
+    return {"id": call.id, "type": call.kind, call.kind: body, **(call.extra or {})}
 
 
 def _result_content(result: ToolResult, blob: BlobReader) -> Any:

@@ -107,7 +107,7 @@ class ListFilter(Struct, frozen=True, kw_only=True):
     git_branch: str | None = None
     model: str | None = None
     title: str | None = None
-    """Part of the shown title, any case."""
+    """Part of the shown title; A to Z in any case."""
     since: int | None = None
     until: int | None = None
     pinned: bool | None = None

@@ -36,6 +36,10 @@ class ToolCall(Struct, tag="tool_call", frozen=True, omit_defaults=True):
     id: str
     name: str
     arguments: str = ""
+    kind: str = "function"
+    """As the provider names it: "custom" for one whose arguments are free text."""
+    extra: dict[str, Any] | None = None
+    """What else the provider sent with the call and wants back, such as a thought signature."""
 
 
 class Image(Struct, tag="image", frozen=True, omit_defaults=True):

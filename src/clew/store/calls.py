@@ -54,7 +54,7 @@ def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResu
     changed = tx.changed(
         "model_call_finish", no=row.no, number=number, state=result.state, input=usage.input,
         output=usage.output, cached=usage.cached, reasoning=usage.reasoning, cost=result.cost,
-        latency=result.latency, prefix_hash=result.prefix_hash,
+        latency=result.latency, prefix_hash=kit.label("prefix hash", result.prefix_hash),
         error=kit.label("call error", result.error),
     )  # fmt: skip
     if not changed and tx.row("model_call_get", no=row.no, number=number) is None:

@@ -281,7 +281,8 @@ class Conversation(ConversationReader):
         return self._locked(
             lambda tx, row: conversations.set_title(
                 tx, row, title, "user", self._now(), lock_it=locked
-            )
+            ),
+            lambda _, row: bool(row.title_locked) == locked,
         )
 
     def pin(self, pinned: bool = True) -> None:

@@ -7,7 +7,7 @@ Invariants: I-01 (head), I-04 (fence), I-12 (ends), I-14 (titles).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from clew.domain.conversations import (
     ConversationInfo,
@@ -15,15 +15,14 @@ from clew.domain.conversations import (
     NewConversation,
     TitleOrigin,
     Workspace,
-    shown_title,
 )
 from clew.domain.text import clean, shorten
 from clew.errors import Ended, InputError, NotFound, ReadOnly, RightLost, Stale
 from clew.store import prompts
 from clew.store.backend import Transaction
 from clew.store.changes import note
-from clew.store.codec import json_value
 from clew.store.drafts import TITLE, Prepared
+from clew.store.info import info_of
 from clew.store.kit import Kit
 
 
@@ -347,20 +346,3 @@ def info(tx: Transaction, no: int) -> ConversationInfo:
     if row is None or row[36] is not None:
         raise NotFound("conversation", str(no))
     return info_of(row)
-
-
-def info_of(row: tuple[Any, ...]) -> ConversationInfo:
-    """From the columns of the `info` macro."""
-    title, title_origin = shown_title(row[12], row[13], row[14])
-    return ConversationInfo(
-        id=row[1], profile=row[2], kind=row[3], source=row[4], origin=row[5], base=row[6],
-        head=row[7], view=row[8], generation=row[9], fence=row[10], turn=row[11],
-        title=title, title_origin=title_origin, title_locked=bool(row[15]), preview=row[16],
-        message_count=row[17], waiting=row[18], cwd=row[19], git_root=row[20],
-        git_branch=row[21], model=row[22], affinity=row[23], attribution=row[24],
-        pinned=bool(row[25]), archived=bool(row[26]), automation=bool(row[27]),
-        read_only=bool(row[28]), created_at=row[29], active_at=row[30], imported_at=row[31],
-        ended_at=row[32], end_reason=row[33], reopened_at=row[34], meta=json_value(row[35]),
-        prompt_hash=None if row[37] is None else row[37].hex(),
-        toolset_hash=None if row[38] is None else row[38].hex(),
-    )  # fmt: skip

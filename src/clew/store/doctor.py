@@ -129,7 +129,8 @@ def _journal(store: Path, wal: bool) -> Iterator[Finding]:
     if not wal:
         yield Finding(
             "error", "journal", "the store is not in WAL mode: another program has changed that",
-            f"Close all that has it open, then: sqlite3 {store} 'PRAGMA journal_mode = WAL'",
+            f"Close all that has it open, then: python -c \"import apsw; "
+            f"apsw.Connection({str(store)!r}).execute('PRAGMA journal_mode = WAL')\"",
         )  # fmt: skip
         return
     size = 0

@@ -17,6 +17,9 @@ from clew.store.kit import Kit
 PREVIEW, TITLE = 160, 80
 """Characters."""
 
+_HOLDERS = (Image, File, ToolResult)
+"""The parts that may hold bytes."""
+
 _NONE: dict[bytes, bytes | None] = {}
 
 
@@ -124,7 +127,7 @@ def hash_bytes(name: str) -> bytes:
 
 def externalise(kit: Kit, parts: Parts) -> tuple[Parts, dict[bytes, bytes | None]]:
     """Parts without bytes, and the bytes by their SHA-256."""
-    if len(parts) == 1 and type(parts[0]) is Text:
+    if not any(isinstance(part, _HOLDERS) for part in parts):
         return parts, _NONE
     blobs: dict[bytes, bytes | None] = {}
     return tuple(_without_bytes(kit, part, blobs) for part in parts), blobs

@@ -16,6 +16,7 @@ import sys
 import time
 
 from clew.errors import StoreReplaced
+from clew.store.backend import Transaction
 
 Identity = tuple[int, int]
 
@@ -74,6 +75,16 @@ class FileIdentity:
                 f"{self._wal_path} was replaced or deleted while the store was open. Nothing was "
                 f"written. Close every store on this file, then run `clew doctor`."
             )
+
+
+def check_stamp(transaction: Transaction, stamp: str) -> None:
+    """Raise StoreReplaced if the content is no longer what was opened: a restore changes the
+    stamp, and so does copying another store's file over this one in place."""
+    if transaction.row("stamp_read") != (stamp,):
+        raise StoreReplaced(
+            "the store was restored or replaced in place while it was open. "
+            "Nothing was written. Close this store and open the path again."
+        )
 
 
 def _identity(path: str) -> Identity | None:

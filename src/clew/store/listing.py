@@ -10,7 +10,7 @@ from typing import Any
 from clew.domain.conversations import ConversationInfo, ListFilter, Page
 from clew.errors import InvalidCursor
 from clew.store.backend import Row, Transaction, Value
-from clew.store.conversations import info_of
+from clew.store.info import info_of
 
 START = (1 << 62, 1 << 62)
 
@@ -84,7 +84,7 @@ def _flag(value: bool | None) -> int | None:
 def _pattern(title: str | None) -> str | None:
     if title is None:
         return None
-    escaped = title.lower().replace("!", "!!").replace("%", "!%").replace("_", "!_")
+    escaped = title.replace("!", "!!").replace("%", "!%").replace("_", "!_")
     return f"%{escaped}%"
 
 

@@ -7,11 +7,12 @@ list of columns is written once.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from importlib.resources import files
 from types import MappingProxyType
 
+_FOLDER = os.path.join(os.path.dirname(__file__), "sql")
 _BLOCK = re.compile(r"^-- (name|macro): (\w+)\n", re.MULTILINE)
 _MACRO = re.compile(r"\{\{(\w+)\}\}")
 
@@ -34,12 +35,18 @@ def parse(text: str, macros: dict[str, str] | None = None) -> dict[str, str]:
     return statements
 
 
+def read(name: str) -> str:
+    """The text of a file in sql/. Not by importlib.resources, whose import takes longer than all
+    that `clew list` does with the store."""
+    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
 def load(dialect: str) -> Mapping[str, str]:
     """All statements for a dialect ("sqlite")."""
-    folder = files("clew.store") / "sql"
     macros: dict[str, str] = {}
-    shared = parse((folder / "queries.sql").read_text("utf-8"), macros)
-    own = parse((folder / f"{dialect}.sql").read_text("utf-8"), macros)
+    shared = parse(read("queries.sql"), macros)
+    own = parse(read(f"{dialect}.sql"), macros)
     if both := shared.keys() & own.keys():
         raise ValueError(f"{dialect}.sql redefines {sorted(both)}")
     return MappingProxyType({**shared, **own})

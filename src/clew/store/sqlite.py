@@ -24,7 +24,7 @@ from clew.store.backend import Unit
 from clew.store.batch import BatchRunner
 from clew.store.commit import Committer
 from clew.store.forks import watch
-from clew.store.guard import FileIdentity
+from clew.store.guard import FileIdentity, check_stamp
 from clew.store.migrate import Header, Meta, Migration
 from clew.store.sqlite_connections import Connections, check_version, connect
 from clew.store.sqlite_writer import SqliteWriter
@@ -100,11 +100,15 @@ class SqliteBackend:
         return await self._for_tasks().write(unit)
 
     def read(self, reader: Unit[T]) -> T:
-        """Run a reader on one snapshot. Reads may nest; each has its own."""
+        """Run a reader on one snapshot. Reads may nest; each has its own.
+
+        StoreReplaced after a restore: the numbers that handles hold name other conversations then.
+        """
         connections = self._connections
         transaction = connections.take()
         try:
             transaction.begin("BEGIN")
+            check_stamp(transaction, self.meta.stamp)  # also takes the snapshot
             return reader(transaction)
         finally:
             connections.give_back(transaction)

@@ -107,6 +107,10 @@ class SqliteTransaction:
         except apsw.Error as error:
             raise translate(error, self._connection.system_errno) from error
 
+    def version(self) -> int:
+        """A count that moves with every commit to the file that this connection comes to see."""
+        return self._connection.data_version()
+
     def end(self) -> None:
         """Roll back if a transaction is open. Never raises: a connection that cannot is broken."""
         try:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from clew.errors import StoreReplaced
 from clew.store.backend import Transaction
-from clew.store.guard import FileIdentity
+from clew.store.guard import FileIdentity, check_stamp
 from clew.store.sqlite_transaction import SqliteTransaction
 
 
@@ -24,6 +23,8 @@ class SqliteWriter:
         self._identity = identity
         self._stamp = stamp
         self._current: SqliteTransaction | None = None
+        self._version: int | None = None
+        """The connection's count of commits when the stamp was last known to be right."""
 
     @property
     def transaction(self) -> Transaction:
@@ -41,19 +42,25 @@ class SqliteWriter:
         if current is None:
             current = self._current = self._connect()
         current.begin("BEGIN IMMEDIATE")
-        try:
-            self._identity.see_wal()
-            if current.row("stamp_read") != (self._stamp,):
-                raise StoreReplaced(
-                    "the store was restored or replaced in place while it was open. "
-                    "Nothing was written. Close this store and open the path again."
-                )
-        except BaseException:
-            current.end()
-            raise
+        version = current.version()
+        if version != self._version:
+            try:
+                self._check_stamp(current)
+            except BaseException:
+                current.end()
+                raise
+            self._version = version
+
+    def _check_stamp(self, current: SqliteTransaction) -> None:
+        """Asked only when somebody else has committed since: until then the stamp would come from
+        the same cached page as before."""
+        self._identity.see_wal()
+        check_stamp(current, self._stamp)
 
     def commit(self) -> None:
-        self._used().edge("COMMIT")
+        current = self._used()
+        current.edge("COMMIT")
+        self._version = current.version()  # our own commit counts, too
 
     def rollback(self) -> None:
         """End the transaction; a connection that cannot is closed, which ends it too."""
@@ -74,7 +81,7 @@ class SqliteWriter:
 
     def close(self) -> None:
         """Close the connection; the last one on the file moves the -wal into the database."""
-        current, self._current = self._current, None
+        current, self._current, self._version = self._current, None, None
         if current is not None:
             current.close()
             self._identity.forget_wal()

@@ -33,7 +33,7 @@ class Store:
     def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
         self._db = Database(backend, kit)
         self._backend = backend
-        self._search = Search(f"{path}.search", backend, kit.codec.parts)
+        self._search = Search(f"{backend.path}.search", backend, kit.codec.parts)
         self.path = path
 
     def __enter__(self) -> Store:

@@ -111,7 +111,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         self._kit, self._no, self._name = kit, no, name
         self._prepared = prepare(kit, drafts) if drafts else ()
         self._unasked = unasked_ids(draft.parts for draft in drafts)
-        self._holder, self._ttl, self._call = holder, ttl, call
+        self._holder, self._ttl, self._call = kit.key("holder", holder), ttl, call
         self._key = None if key is None else kit.key("turn key", key)
         self._uid = kit.ids.uid()
         self._seen: int | None = None
@@ -285,7 +285,8 @@ class Resume(Once[TurnBegun]):
     """The unit that takes over an open turn: it waited for a person, or its holder is gone."""
 
     def __init__(self, kit: Kit, no: int, name: str, holder: str, ttl: int) -> None:
-        self._kit, self._no, self._name, self._holder, self._ttl = kit, no, name, holder, ttl
+        self._kit, self._no, self._name = kit, no, name
+        self._holder, self._ttl = kit.key("holder", holder), ttl
 
     def is_stored(self, tx: Transaction) -> bool:
         assert self._first is not None

@@ -25,7 +25,7 @@ PAGE = 1000
 
 @click.command("list")
 @filter_options
-@click.option("--title", metavar="TEXT", help="Only with this in the title, in any case.")
+@click.option("--title", metavar="TEXT", help="Only with this in the title.")
 @click.option("--pinned", is_flag=True, help="Only pinned ones.")
 @click.option("--archived", is_flag=True, help="The archived ones instead.")
 @click.option("--all-profiles", is_flag=True, help="Those of every profile.")

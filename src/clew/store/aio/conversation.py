@@ -289,7 +289,8 @@ class AsyncConversation(AsyncConversationReader):
         return await self._locked(
             lambda tx, row: conversations.set_title(
                 tx, row, title, "user", self._now(), lock_it=locked
-            )
+            ),
+            lambda _, row: bool(row.title_locked) == locked,
         )
 
     async def pin(self, pinned: bool = True) -> None:

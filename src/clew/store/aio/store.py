@@ -28,7 +28,7 @@ class AsyncStore:
     def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
         self._db = AsyncDatabase(backend, kit)
         self._backend = backend
-        self._search = Search(f"{path}.search", backend, kit.codec.parts)
+        self._search = Search(f"{backend.path}.search", backend, kit.codec.parts)
         self.path = path
 
     async def __aenter__(self) -> AsyncStore:

@@ -180,7 +180,7 @@ FROM conversation c LEFT JOIN conversation o ON o.no = c.origin
   AND (CAST(:ended AS INTEGER) IS NULL OR (c.ended_at IS NOT NULL) = (:ended = 1))
   AND (CAST(:since AS INTEGER) IS NULL OR c.active_at >= :since)
   AND (CAST(:title AS TEXT) IS NULL OR
-    lower(coalesce(c.title_user, c.title_llm, c.title_derived, '')) LIKE :title ESCAPE '!')
+    coalesce(c.title_user, c.title_llm, c.title_derived, '') LIKE :title ESCAPE '!')
 ORDER BY c.active_at DESC, c.no DESC LIMIT :limit
 
 -- name: conversation_info

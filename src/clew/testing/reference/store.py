@@ -1,11 +1,4 @@
-"""ReferenceStore: a store of plain lists and dicts, for tests of code that uses clew.
-
-The rules of clew restated without a database, slow and small: no file, no threads, no search, no
-following. clew's own contract tests hold the real store against it.
-
-    store = ReferenceStore(clock=FakeClock())
-    conv = store.profile("me").conversation("support-42")
-"""
+"""The store and profile of the reference: what finds a conversation."""
 
 from __future__ import annotations
 
@@ -22,17 +15,9 @@ from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
 from clew.errors import Ambiguous, InvalidCursor, NotFound
 from clew.ids import Ids
-from clew.testing import reference_rules as rules
-from clew.testing.reference_conversation import (
-    ReferenceConversation,
-    ReferenceTurn,
-    create,
-    end,
-    info_of,
-)
-from clew.testing.reference_state import State, World
-
-__all__ = ["ReferenceConversation", "ReferenceProfile", "ReferenceStore", "ReferenceTurn"]
+from clew.testing.reference import log, records, turns, values
+from clew.testing.reference.conversation import ReferenceConversation
+from clew.testing.reference.state import State, World
 
 
 class ReferenceStore:
@@ -58,7 +43,7 @@ class ReferenceStore:
 
     def profile(self, name: str) -> ReferenceProfile:
         """A profile; it exists as soon as it has a conversation."""
-        return ReferenceProfile(self._world, rules.key(self._world.limits, "profile", name))
+        return ReferenceProfile(self._world, values.key(self._world.limits, "profile", name))
 
     def profiles(self) -> tuple[tuple[str, int], ...]:
         names = [state.profile for state in self._world.states.values()]
@@ -87,7 +72,7 @@ class ReferenceProfile:
             known = None if new.id is None else world.states.get(new.id)
             if known is not None and known.profile == self.name:
                 return known.id
-            return create(world, self.name, new).id
+            return records.create(world, self.name, new).id
 
         return self._handle(self._world.write(unit))
 
@@ -150,11 +135,11 @@ class ReferenceProfile:
     ) -> Received:  # fmt: skip
         limits = self._world.limits
         address = (
-            self.name, rules.key(limits, "source", source), rules.key(limits, "account", account),
-            rules.key(limits, "inbound key", key),
+            self.name, values.key(limits, "source", source), values.key(limits, "account", account),
+            values.key(limits, "inbound key", key),
         )  # fmt: skip
         given = new or NewConversation(source=source)
-        wanted = rules.named(self._world, drafts) if drafts else []
+        wanted = values.named(self._world, drafts) if drafts else []
 
         def unit(world: World) -> Received:
             if (first := world.inbound.get(address)) is not None:
@@ -162,7 +147,7 @@ class ReferenceProfile:
             state = self._route(world, source, route, given)
             appended = None
             if wanted:
-                appended = rules.append(world, state, wanted, None, world.clock.now())
+                appended = log.append(world, state, wanted, None, world.clock.now())
             received = Received(state.id, appended, False, result)
             world.inbound[address] = received
             return received
@@ -184,7 +169,7 @@ class ReferenceProfile:
         if cursor is not None and not cursor.isdecimal():
             raise InvalidCursor(cursor)
         want = want or ListFilter()
-        rows = [info_of(self._world, s) for s in self._states() if s.kind != "delegate"]
+        rows = [records.info_of(self._world, s) for s in self._states() if s.kind != "delegate"]
         rows = [row for row in reversed(rows) if _wanted(want, row)]
         rows.sort(key=lambda row: (pinned_first and not row.pinned, -row.active_at))
         start = int(cursor or 0)
@@ -226,7 +211,7 @@ class ReferenceProfile:
 
     def _place(self, source: str, key: str) -> tuple[str, str, str]:
         limits = self._world.limits
-        return self.name, rules.key(limits, "source", source), rules.key(limits, "key", key)
+        return self.name, values.key(limits, "source", source), values.key(limits, "key", key)
 
     def _route(self, world: World, source: str, key: str, new: NewConversation) -> State:
         """The conversation of a key; one that ended at a boundary is followed by a new one."""
@@ -234,7 +219,7 @@ class ReferenceProfile:
         bound = world.bindings.get(place)
         if bound is None:
             world.bindings[place] = self._make(world, source, new).id
-        elif world.get(self.name, bound).end_reason in rules.BOUNDARIES:
+        elif world.get(self.name, bound).end_reason in log.BOUNDARIES:
             self._begin_anew(world, place, new, None)
         return world.get(self.name, world.bindings[place])
 
@@ -246,12 +231,12 @@ class ReferenceProfile:
         fresh = self._make(world, place[1], new)
         if old is not None:
             state = world.get(self.name, old)
-            rules.interrupt(state, now, "reset")
+            turns.interrupt(state, now, "reset")
             if reason is not None:
-                end(state, reason, now)
+                records.end(state, reason, now)
             fresh.inbox += state.waiting
             fresh.blobs.update(state.blobs)
-            rules.withdraw(state)
+            log.withdraw(state)
         world.bindings[place] = fresh.id
         return fresh
 
@@ -259,7 +244,7 @@ class ReferenceProfile:
         known = None if new.id is None else world.states.get(new.id)
         if known is not None and known.profile == self.name:
             return known
-        return create(world, self.name, replace(new, source=source))
+        return records.create(world, self.name, replace(new, source=source))
 
 
 def _wanted(want: ListFilter, row: ConversationInfo) -> bool:
@@ -271,7 +256,12 @@ def _wanted(want: ListFilter, row: ConversationInfo) -> bool:
     }  # fmt: skip
     return (
         all(getattr(want, name) in (None, value) for name, value in same.items())
-        and (want.title is None or want.title.lower() in (row.title or "").lower())
+        and (want.title is None or _folded(want.title) in _folded(row.title or ""))
         and (want.since is None or row.active_at >= want.since)
         and (want.until is None or row.active_at <= want.until)
     )
+
+
+def _folded(text: str) -> str:
+    """A to Z in small letters, the rest as it is."""
+    return "".join(letter.lower() if letter.isascii() else letter for letter in text)

@@ -1,0 +1,94 @@
+"""Compactions and attempts: records beside the log."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from clew.domain.compactions import (
+    Attempt,
+    AttemptState,
+    Compaction,
+    Inline,
+    Proposal,
+    Ref,
+    Stub,
+    in_effect,
+)
+from clew.domain.cuts import Cut, hidden, in_force_at
+from clew.domain.parts import answered_ids, call_ids
+from clew.errors import Cancelled, InvalidCompaction, NotFound
+from clew.testing.reference.log import visible
+from clew.testing.reference.state import State, World
+from clew.testing.reference.values import plain_json
+
+
+def effective(state: State, cuts: Sequence[Cut], last: int) -> Compaction | None:
+    """The compaction that stands for the beginning of the log."""
+    return in_effect([c for c in state.compactions if c.covers_to <= last], cuts)
+
+
+def check(state: State, proposal: Proposal) -> None:
+    """What a compaction may cover."""
+    to = proposal.covers_to
+    if not 0 < to <= state.head:
+        raise InvalidCompaction(f"covers_to {to} is not within 1..{state.head}")
+    if state.open_turn is not None and to >= state.open_turn.first_seq:
+        raise InvalidCompaction("it reaches into the open turn")
+    for item in proposal.body:
+        if isinstance(item, Ref) and not 0 < item.first <= item.last <= to:
+            raise InvalidCompaction(f"{item} is not covered")
+        if isinstance(item, Stub) and (not 0 < item.seq <= to or hidden(state.cuts, item.seq)):
+            raise InvalidCompaction(f"{item} names no visible covered message")
+        assert isinstance(item, Ref | Stub | Inline)
+    above, below = visible(state, to + 1), visible(state, 1, to)
+    made = {call for message in below for call in call_ids(message.parts)}
+    if above and made & set(answered_ids(above[0].parts)):
+        raise InvalidCompaction("it splits a call from its result")
+    answered: set[str] = set()
+    for message in reversed(below):
+        if not answered_ids(message.parts):
+            if set(call_ids(message.parts)) - answered:
+                raise InvalidCompaction("it covers a call that wants its result")
+            return
+        answered.update(answered_ids(message.parts))
+
+
+def compact(
+    world: World, state: State, attempt: int | None, proposal: Proposal, now: int
+) -> Compaction:
+    """Add the record; nothing else changes."""
+    record = Compaction(
+        generation=len(state.compactions) + 1, attempt=attempt, covers_to=proposal.covers_to,
+        body=tuple(proposal.body), cuts=in_force_at(state.cuts, proposal.covers_to),
+        kind="foreign" if attempt is None else "ours", tokens_before=proposal.tokens_before,
+        tokens_after=proposal.tokens_after, created_at=now,
+        receipt=plain_json(world.limits, "receipt", proposal.receipt),
+    )  # fmt: skip
+    state.compactions.append(record)
+    state.view += 1
+    return record
+
+
+def attempt_of(state: State, number: int) -> Attempt:
+    """The attempt of a number."""
+    if not 0 < number <= len(state.attempts):
+        raise NotFound("attempt", str(number))
+    return state.attempts[number - 1]
+
+
+def end_attempt(
+    state: State, number: int, how: AttemptState, now: int, verdict: str | None = None,
+    summary_error: str | None = None, tokens_after: int | None = None,
+) -> Attempt:  # fmt: skip
+    """Leave the state open; whoever comes second is refused."""
+    attempt = attempt_of(state, number)
+    if attempt.state != "open":
+        raise Cancelled(number, attempt.state)
+    attempt = replace(
+        attempt, state=how, ended_at=now, verdict=verdict, summary_error=summary_error,
+        tokens_after=tokens_after,
+    )  # fmt: skip
+    state.attempts[number - 1] = attempt
+    return attempt

@@ -1,0 +1,116 @@
+"""Values from outside, checked: texts, names, JSON, drafts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from clew.config import Limits
+from clew.domain.messages import Draft
+from clew.domain.parts import File, Image, Part, ToolResult
+from clew.domain.text import clean, exact, shorten
+from clew.errors import InputError, TooLarge
+from clew.testing.reference.state import Named, World
+
+
+def label(limits: Limits, what: str, text: str | None) -> str | None:
+    """A text for people."""
+    if text is not None and len(text) > limits.label:
+        raise TooLarge(what, len(text), limits.label)
+    return None if text is None else clean(text)
+
+
+def key(limits: Limits, what: str, text: str) -> str:
+    """A text that is compared."""
+    if len(text) > limits.key:
+        raise TooLarge(what, len(text), limits.key)
+    return exact(what, text)
+
+
+def plain_json(limits: Limits, what: str, value: Any) -> Any:
+    """A small value as it comes back from JSON."""
+    if value is None:
+        return None
+    text = json.dumps(value, separators=(",", ":"))
+    if len(text) > limits.meta:
+        raise TooLarge(what, len(text), limits.meta)
+    return json.loads(text)
+
+
+def title_of(text: str) -> str:
+    """A title as it is kept."""
+    short = shorten(text, 80)
+    if short is None:
+        raise InputError("a title needs at least one visible character")
+    return short
+
+
+def uid_of(uid: str) -> str:
+    """A uid in its one spelling."""
+    try:
+        value = bytes.fromhex(uid.replace("-", ""))
+    except ValueError:
+        value = b""
+    if len(value) != 16:
+        raise InputError(f"uid {uid!r} is not 32 hexadecimal characters")
+    return value.hex()
+
+
+def named(world: World, drafts: Sequence[Draft]) -> list[Named]:
+    """Checked drafts, each with its uid, their bytes put aside; or the first reason why not."""
+    if not drafts:
+        raise InputError("nothing to append; pass at least one message")
+    if len(drafts) > world.limits.batch:
+        raise TooLarge("batch (messages)", len(drafts), world.limits.batch)
+    ready = [_named(world, draft) for draft in drafts]
+    for names in ([n.draft.key for n in ready], [n.uid for n in ready]):
+        given = [name for name in names if name is not None]
+        if len(set(given)) < len(given):
+            raise InputError("two messages of one batch have the same key or uid")
+    return ready
+
+
+def _named(world: World, draft: Draft) -> Named:
+    limits = world.limits
+    blobs: dict[str, bytes | None] = {}
+    parts = tuple(_without_bytes(limits, blobs, part) for part in draft.parts)
+    text = json.dumps(msgspec.to_builtins(parts), separators=(",", ":"), ensure_ascii=False)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > limits.message:
+        raise TooLarge("message", size, limits.message)
+    draft = replace(
+        draft,
+        parts=msgspec.convert(json.loads(text), tuple[Part, ...]),
+        key=None if draft.key is None else key(limits, "message key", draft.key),
+        author=label(limits, "author", draft.author),
+        api_group=label(limits, "api_group", draft.api_group),
+        meta=plain_json(limits, "meta", draft.meta),
+    )
+    uid = world.ids.uid().hex() if draft.uid is None else uid_of(draft.uid)
+    at = world.clock.now() if draft.created_at is None else draft.created_at
+    return Named(draft, uid, draft.uid is None, at, blobs)
+
+
+def _without_bytes(limits: Limits, blobs: dict[str, bytes | None], part: Part) -> Any:
+    """The part with a hash in place of its bytes."""
+    if isinstance(part, ToolResult) and not isinstance(part.content, str):
+        pieces = tuple(_without_bytes(limits, blobs, piece) for piece in part.content)
+        return replace(part, content=pieces)
+    if not isinstance(part, Image | File):
+        return part
+    if part.data is None:
+        if part.hash is not None:
+            if len(part.hash) != 64 or set(part.hash.lower()) - set("0123456789abcdef"):
+                raise InputError(f"blob hash {part.hash!r} is not 64 hexadecimal characters")
+            blobs.setdefault(part.hash, None)
+        return part
+    if len(part.data) > limits.blob:
+        raise TooLarge(type(part).__name__.lower(), len(part.data), limits.blob)
+    digest = hashlib.sha256(part.data).hexdigest()
+    blobs[digest] = part.data
+    return replace(part, data=None, hash=digest, size=len(part.data))

@@ -1,0 +1,274 @@
+"""Any Unicode in, the same out: lone surrogates, NUL, line separators; a case per TEXT column.
+
+What a person reads (titles, names, reasons) is cleaned, since no engine's TEXT holds NUL or lone
+surrogates; what is compared (keys, ids) is refused when it holds them; content comes back as it
+was. No TEXT column ever holds either.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from talk import HOLDER, begun, compact, memory_dir, talk, texts
+
+import clew
+from clew import CallPlan, CallResult, Draft, Role, Text, ToolCall, ToolResult
+from clew.testing.reference import ReferenceStore
+
+NASTY = "a\0b\ud800c\u2028\u2029\u0085é中🎉"
+CLEAN = "a\ufffdb\ufffdc\u2028\u2029\u0085é中🎉"
+
+
+@pytest.mark.parametrize("text", [NASTY, "ok \ud800 end", "a\x00b", "\udfff", "e\u0301", "\ufeff"])
+def test_b83_b85_b86_content_comes_back_unchanged(conv: clew.Conversation, text: str) -> None:
+    """In every kind of part, also beside others, and five turns later."""
+    parts = (Text(text), ToolCall(text, text, text), clew.Unknown({text: [text]}))
+    answer = ToolResult(text, (Text(text),), text)
+    conv.append([clew.user("before"), Draft(role=Role.ASSISTANT, parts=parts)])
+    conv.append([Draft(role=Role.TOOL, parts=(answer,)), clew.user("after")])
+    for n in range(5):
+        begun(conv.begin_turn([clew.user(str(n))], holder=HOLDER)).finish([clew.assistant(text)])
+    assert conv.message(2).parts == parts
+    assert conv.message(3).parts == (answer,)
+    assert texts(conv)[-1] == text
+    assert conv.info().message_count == 14
+
+
+@given(st.text(st.characters(codec=None), max_size=400))
+def test_any_text_comes_back_unchanged(text: str) -> None:
+    """Long ones too, which are compressed; with a cut, an edit and a branch on the way."""
+    conv = ReferenceStore().profile("me").create()
+    conv.append([clew.user(text)])
+    assert conv.message(1).text == text
+    packed = KIT_CODEC.pack((Text(text), Text(text * 3)))
+    assert KIT_CODEC.parts(packed) == (Text(text), Text(text * 3))
+
+
+KIT_CODEC = clew.store.codec.Codec()  # pyright: ignore
+
+
+def _turn(conv: clew.Conversation) -> clew.TurnHandle:
+    return begun(conv.begin_turn([clew.user("x")], holder=HOLDER, call=CallPlan(model="m")))
+
+
+def _waiting(conv: clew.Conversation, **fields: Any) -> clew.Appended:
+    _turn(conv)
+    return conv.append([clew.user("w", **fields)])
+
+
+Write = Callable[[clew.Profile, clew.Conversation], Any]
+
+Read = Callable[[clew.Profile, clew.Conversation], Any]
+
+CLEANED: dict[str, tuple[Write, Read | None]] = {
+    "conversation.title_user": (lambda p, c: c.set_title(NASTY), lambda p, c: c.info().title),
+    "conversation.title_llm": (
+        lambda p, c: c.set_title(NASTY, "llm"), lambda p, c: c.info().title),
+    "conversation.title_derived": (
+        lambda p, c: c.append([clew.user(NASTY)]), lambda p, c: c.info().title),
+    "conversation.preview": (
+        lambda p, c: c.append([clew.assistant(NASTY)]), lambda p, c: c.info().preview),
+    "conversation.cwd": (
+        lambda p, c: c.set_workspace(clew.Workspace(cwd=NASTY)), lambda p, c: c.info().cwd),
+    "conversation.git_root": (
+        lambda p, c: c.set_workspace(clew.Workspace(git_root=NASTY)),
+        lambda p, c: c.info().git_root),
+    "conversation.git_branch": (
+        lambda p, c: c.set_workspace(clew.Workspace(git_branch=NASTY)),
+        lambda p, c: c.info().git_branch),
+    "conversation.model": (
+        lambda p, c: c.set_workspace(model=NASTY), lambda p, c: c.info().model),
+    "message.author": (
+        lambda p, c: c.append([clew.user("x", author=NASTY)]), lambda p, c: c.message(1).author),
+    "message.api_group": (
+        lambda p, c: c.append([clew.user("x", api_group=NASTY)]),
+        lambda p, c: c.message(1).api_group),
+    "inbox.author": (
+        lambda p, c: _waiting(c, author=NASTY), lambda p, c: c.inbox()[0].author),
+    "cut.by": (
+        lambda p, c: c.cut(talk(c, "x")[0].uid, by=NASTY), lambda p, c: c.cuts()[0].by),
+    "attempt.model": (
+        lambda p, c: c.open_attempt(model=NASTY), lambda p, c: c.attempts()[0].model),
+    "attempt.verdict": (
+        lambda p, c: c.fail_attempt(c.open_attempt().number, NASTY),
+        lambda p, c: c.attempts()[0].verdict),
+    "attempt.summary_error": (
+        lambda p, c: c.fail_attempt(c.open_attempt().number, "x", summary_error=NASTY),
+        lambda p, c: c.attempts()[0].summary_error),
+    "turn.error": (
+        lambda p, c: _turn(c).finish(state="failed", error=NASTY),
+        lambda p, c: c.turns()[0].error),
+    "model_call.error": (
+        lambda p, c: _turn(c).record(call=1, result=CallResult(state="failed", error=NASTY)),
+        lambda p, c: c.calls()[0].error),
+    "model_call.prefix_hash": (
+        lambda p, c: _turn(c).record(call=1, result=CallResult(prefix_hash=NASTY)), None),
+    "todo.text": (
+        lambda p, c: c.set_todos([clew.Todo(NASTY)]), lambda p, c: c.todos()[0].text),
+    "goal.text": (lambda p, c: c.set_goal(NASTY), lambda p, c: c.goal().text),  # pyright: ignore
+    "presence.label": (
+        lambda p, c: c.beat("o", NASTY), lambda p, c: c.presence()[0].label),
+}  # fmt: skip
+"""Texts for people: written, and read back clean."""
+
+KEPT: dict[str, tuple[Write, Read | None]] = {
+    "conversation.meta": (
+        lambda p, c: p.create(id="m", meta={NASTY: NASTY}),
+        lambda p, c: (p.open("m").info().meta or {}).get(NASTY)),
+    "message.meta": (
+        lambda p, c: c.append([clew.user("x", meta={"k": NASTY})]),
+        lambda p, c: (c.message(1).meta or {})["k"]),
+    "inbox.meta": (
+        lambda p, c: _waiting(c, meta={"k": NASTY}), lambda p, c: (c.inbox()[0].meta or {})["k"]),
+    "compaction.receipt": (
+        lambda p, c: c.record_foreign_compaction(clew.Proposal(
+            covers_to=len(talk(c, "a")), body=(), tokens_before=1, tokens_after=1,
+            receipt={"k": NASTY})),
+        lambda p, c: (c.compactions()[0].receipt or {})["k"]),
+    "model_call.settings": (
+        lambda p, c: c.plan_call(CallPlan(model="m", settings={"k": NASTY})), None),
+    "model_call.partial": (
+        lambda p, c: _turn(c).save_partial(1, NASTY), lambda p, c: c.calls()[0].partial),
+    "outbox.payload": (
+        lambda p, c: _turn(c).finish(deliveries=[clew.Delivery("r", {"k": NASTY})]),
+        lambda p, c: c.deliveries(1)[0].payload["k"]),
+    "inbound.result": (
+        lambda p, c: p.receive("r", [], source="s", account="a", key="k", result=NASTY),
+        lambda p, c: p.receive("r", [], source="s", account="a", key="k").result),
+    "toolset.names": (
+        lambda p, c: c.set_prompt(NASTY, ({"name": NASTY},)),
+        lambda p, c: (c.context_inputs().toolset or ())[0]["name"]),
+}  # fmt: skip
+"""JSON in a TEXT column: escaped there, read back as it was."""
+
+REFUSED: dict[str, Callable[[clew.Profile, clew.Conversation, str], Any]] = {
+    "conversation.id": lambda p, c, bad: p.create(id=bad),
+    "conversation.source": lambda p, c, bad: p.create(source=bad),
+    "conversation.end_reason": lambda p, c, bad: c.end(bad),
+    "conversation.holder": lambda p, c, bad: c.begin_turn([clew.user("x")], holder=bad),
+    "message.key": lambda p, c, bad: c.append([clew.user("x", key=bad)]),
+    "inbox.key": lambda p, c, bad: _waiting(c, key=bad),
+    "turn.key": lambda p, c, bad: c.begin_turn([clew.user("x")], key=bad),
+    "model_call.model": lambda p, c, bad: c.plan_call(CallPlan(model=bad)),
+    "inbound.account": lambda p, c, bad: p.receive("r", [], source="s", account=bad, key="k"),
+    "inbound.key": lambda p, c, bad: p.receive("r", [], source="s", account="a", key=bad),
+    "inbound.source": lambda p, c, bad: p.receive("r", [], source=bad, account="a", key="k"),
+    "binding.key": lambda p, c, bad: p.conversation(bad),
+    "binding.source": lambda p, c, bad: p.conversation("k", source=bad),
+    "alias.source": lambda p, c, bad: c.claim_alias(bad, "f"),
+    "alias.foreign_id": lambda p, c, bad: c.claim_alias("s", bad),
+    "presence.owner": lambda p, c, bad: c.beat(bad),
+    "outbox.route": lambda p, c, bad: _turn(c).finish(deliveries=[clew.Delivery(bad, 1)]),
+    "todo.state": lambda p, c, bad: c.set_todos([clew.Todo("t", bad)]),  # pyright: ignore
+}
+"""Names: what is compared has to be stored exactly, so it is refused."""
+
+OURS = {
+    "meta.name", "meta.value", "end_reason.reason", "conversation.profile", "conversation.kind",
+    "conversation.affinity", "conversation.attribution", "attempt.state", "attempt.trigger",
+    "compaction.cuts", "compaction.kind", "turn.state", "model_call.purpose", "model_call.state",
+    "inbox.state", "inbound.profile", "inbound.conversation", "binding.profile",
+    "binding.conversation", "alias.profile", "alias.conversation", "alias.kind", "alias.state",
+    "goal.state", "outbox.state", "job.name", "job.holder", "change.conversation",
+    "change.profile", "change.kind", "change.detail",
+}  # fmt: skip
+"""Made by clew, or a name that another column above has refused already."""
+
+
+@pytest.mark.requires("file", "presence")
+@pytest.mark.parametrize("column", CLEANED)
+def test_a_text_for_people_is_cleaned(
+    store: clew.Store, profile: clew.Profile, conv: clew.Conversation, column: str
+) -> None:
+    write, read = CLEANED[column]
+    write(profile, conv)
+    if read is not None:
+        assert read(profile, conv).split() == CLEAN.split()
+    assert _held(store) == []
+
+
+@pytest.mark.requires("file")
+@pytest.mark.parametrize("column", KEPT)
+def test_json_in_a_text_column_comes_back(
+    store: clew.Store, profile: clew.Profile, conv: clew.Conversation, column: str
+) -> None:
+    write, read = KEPT[column]
+    write(profile, conv)
+    if read is not None:
+        assert read(profile, conv) == NASTY
+    assert _held(store) == []
+
+
+@pytest.mark.requires("file", "presence")
+@pytest.mark.parametrize("bad", ["a\0b", "a\ud800b"], ids=["nul", "surrogate"])
+@pytest.mark.parametrize("column", REFUSED)
+def test_a_name_that_cannot_be_stored_exactly_is_refused(
+    store: clew.Store, profile: clew.Profile, conv: clew.Conversation, column: str, bad: str
+) -> None:
+    with pytest.raises(clew.InputError):
+        REFUSED[column](profile, conv, bad)
+    assert _held(store) == []
+
+
+def test_job_names_and_profiles_are_names() -> None:
+    path = memory_dir() / "store.db"
+    with clew.open(path) as store:
+        for use in (lambda: store.claim_job(NASTY), lambda: store.profile(NASTY)):
+            with pytest.raises(clew.InputError):
+                use()
+
+
+def test_every_text_column_has_a_case() -> None:
+    path = memory_dir() / "store.db"
+    clew.open(path).close()
+    columns = set(_text_columns(path))
+    cases = CLEANED.keys() | KEPT.keys() | REFUSED.keys() | OURS
+    assert columns == cases
+
+
+def test_looking_for_a_nasty_name_finds_nothing(profile: clew.Profile) -> None:
+    conv = profile.create()
+    talk(conv, "a", "b")
+    compact(conv, 2)
+    for look in (
+        lambda: profile.open(NASTY),
+        lambda: profile.resolve(NASTY),
+        lambda: conv.message(NASTY),
+    ):
+        with pytest.raises((clew.NotFound, clew.InputError)):
+            look()
+    assert profile.list(clew.ListFilter(title="\0", source="x\0")).items == ()
+
+
+def _text_columns(path: Any) -> list[str]:
+    connection = apsw.Connection(str(path))
+    tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+    found = [
+        f"{table}.{row[1]}"
+        for (table,) in tables
+        if not table.startswith("sqlite_")
+        for row in connection.execute(f"PRAGMA table_info({table})").fetchall()
+        if row[2] == "TEXT"
+    ]
+    connection.close()
+    return found
+
+
+def _held(store: clew.Store) -> list[tuple[str, str]]:
+    """Texts in any TEXT column with NUL or a lone surrogate in them."""
+    bad: list[tuple[str, str]] = []
+    connection = apsw.Connection(str(store.path))
+    for column in _text_columns(store.path):
+        table, name = column.split(".")
+        query = f'SELECT CAST("{name}" AS BLOB) FROM {table}'
+        for (value,) in connection.execute(query).fetchall():
+            if value is not None and re.search(rb"\x00|\xed[\xa0-\xbf]", value):
+                bad.append((column, repr(value)))
+    connection.close()
+    return bad
