@@ -49,7 +49,7 @@ FAR = 5_000
     "--order",
     type=click.Choice(["newest", "relevance"]),
     default="newest",
-    help="The newest first, or the best of the newest 20,000. [newest]",
+    help="The newest first, or the best of the newest 2,000 hits. [newest]",
 )
 @click.option("--hidden", is_flag=True, help="Also messages that a cut hides.")
 @click.option("--archived", is_flag=True, help="Also in archived conversations.")
