@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.domain.compactions import Attempt, Compaction, Inline, Proposal, Ref, Stub
     from clew.domain.conversations import (
         ConversationInfo,
+        ConversationSummary,
         ListFilter,
         NewConversation,
         Page,
@@ -101,7 +102,8 @@ __version__ = "0.1.0"
 __all__ = [
     "Alias", "Ambiguous", "Appended", "Attempt", "BatchConflict", "Busy", "CallPlan",
     "CallResult", "Cancelled", "Change", "ClewError", "Compaction", "ContextInputs",
-    "Conversation", "ConversationInfo", "ConversationReader", "Corrupt", "Cut", "CutOutcome",
+    "Conversation", "ConversationInfo", "ConversationReader", "ConversationSummary",
+    "Corrupt", "Cut", "CutOutcome",
     "CutOvertaken", "Delivered", "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image",
     "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor", "Job",
     "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message", "ModelCall",
@@ -119,7 +121,8 @@ _HOMES = {
     "clew.config": "Limits",
     "clew.domain.changes": "Change Mark",
     "clew.domain.compactions": "Attempt Compaction Inline Proposal Ref Stub",
-    "clew.domain.conversations": "ConversationInfo ListFilter NewConversation Page Workspace",
+    "clew.domain.conversations": "ConversationInfo ConversationSummary ListFilter NewConversation "
+    "Page Workspace",
     "clew.domain.cuts": "Cut CutOutcome",
     "clew.domain.messages": "Appended Draft Message Role Waiting assistant user",
     "clew.domain.notes": "Goal Job JobRight Presence Todo",

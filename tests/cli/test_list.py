@@ -91,7 +91,7 @@ def test_json_has_all_facts(demo: Demo, run: Run) -> None:
     items = json.loads(run("list", "--json").stdout)
     info = next(item for item in items if item["id"] == demo.ids.flaky)
     assert info["title"] == "Fix the flaky retry test"
-    assert (info["head"], info["waiting"], info["git_branch"]) == (8, 1, "main")
+    assert (info["message_count"], info["waiting"], info["git_branch"]) == (6, 1, "main")
 
 
 def test_titles_cannot_act_on_a_terminal(demo: Demo, run: Run) -> None:

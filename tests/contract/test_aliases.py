@@ -19,6 +19,7 @@ def test_a_claimed_id_opens_the_conversation(profile: clew.Profile) -> None:
 
 
 def test_the_first_claim_wins_and_a_second_is_told(profile: clew.Profile) -> None:
+    """S11.7."""
     one, two = profile.create(id="one"), profile.create(id="two")
     assert one.claim_alias("codex", "t") == "claimed"
     assert two.claim_alias("codex", "t") == "ambiguous"
@@ -40,7 +41,7 @@ def test_the_same_id_of_two_tools_names_two(profile: clew.Profile) -> None:
 
 
 def test_s33_every_old_id_opens_the_same_conversation(profile: clew.Profile) -> None:
-    """Root, any middle one, the last: one conversation, one title, one row in the list."""
+    """S33.2: Root, any middle one, the last: one conversation, one title, one row in the list."""
     conv = profile.create(id="root", title="Mine")
     for n, id in enumerate(("middle", "tip"), 1):
         conv.claim_alias("hermes", id, from_seq=n)
@@ -51,6 +52,7 @@ def test_s33_every_old_id_opens_the_same_conversation(profile: clew.Profile) -> 
 
 
 def test_b59_exact_then_unique_prefix_then_the_candidates(profile: clew.Profile) -> None:
+    """S32.1."""
     profile.create(id="abcdefgh1")
     profile.create(id="abcdefgh2")
     with pytest.raises(clew.Ambiguous) as refused:
@@ -84,6 +86,7 @@ def test_an_ambiguous_prefix_lists_twenty(profile: clew.Profile) -> None:
 
 @pytest.mark.parametrize("text", ["", "   ", "nobody", "%", "_", "a\0", "\ud800", "'; --"])
 def test_a_name_of_nobody_is_not_found(profile: clew.Profile, text: str) -> None:
+    """S11.13."""
     profile.create(id="abc")
     with pytest.raises(clew.NotFound):
         profile.resolve(text)

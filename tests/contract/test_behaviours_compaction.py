@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from talk import HOLDER, OTHER, begun, compact, context_texts, proposal, summary, talk, texts
+from talk import HOLDER, OTHER, begun, compact, context_texts, proposal, talk, texts
 
 import clew
 from clew.testing.clock import FakeClock
@@ -25,29 +25,6 @@ def test_a_commit_is_one_record(conv: clew.Conversation) -> None:
     assert len(conv.compactions()) == 1
 
 
-def test_a_commit_that_is_refused_writes_nothing(conv: clew.Conversation) -> None:
-    """S07, S16: cancelled, overtaken, not shrinking, beyond the head."""
-    talk(conv, "a", "b", "c")
-    cancelled, stale = conv.open_attempt().number, conv.open_attempt().number
-    conv.cancel_attempt(cancelled)
-    compact(conv, 1)
-    with pytest.raises(clew.Cancelled):
-        conv.commit_attempt(cancelled, proposal(2))
-    with pytest.raises(clew.Overtaken):
-        conv.commit_attempt(stale, proposal(2))
-    number = conv.open_attempt().number
-    with pytest.raises(clew.InvalidCompaction):
-        conv.commit_attempt(number, proposal(9))
-    with pytest.raises(clew.InvalidCompaction):
-        conv.commit_attempt(
-            number,
-            clew.Proposal(covers_to=2, body=(summary("x"),), tokens_before=10, tokens_after=10),
-        )
-    assert conv.info().generation == 1
-    assert context_texts(conv) == ["<1-1>", "b", "c"]
-    assert texts(conv) == ["a", "b", "c"]
-
-
 def test_a_deleted_conversation_takes_no_commit(profile: clew.Profile) -> None:
     conv = profile.create()
     talk(conv, "a", "b")
@@ -66,15 +43,6 @@ def test_an_end_and_a_compaction_do_not_meet(conv: clew.Conversation, reason: st
     conv.commit_attempt(number, proposal(1))
     assert conv.info().end_reason == reason
     assert context_texts(conv) == ["<1-1>", "b"]
-
-
-def test_what_arrives_meanwhile_is_in_the_context(conv: clew.Conversation) -> None:
-    """S07, S09: the context is what stands for 1..cover, and every message above it."""
-    talk(conv, "a", "b")
-    number = conv.open_attempt().number
-    conv.append([clew.user("late")])
-    conv.commit_attempt(number, proposal(2))
-    assert context_texts(conv) == ["<1-2>", "late"]
 
 
 def test_attempts_that_fail_add_nothing(conv: clew.Conversation) -> None:
@@ -122,14 +90,6 @@ def test_any_number_of_compactions_keeps_one_id(profile: clew.Profile) -> None:
     assert len(profile.list().items) == 1
 
 
-def test_the_prompt_is_read_with_the_context(conv: clew.Conversation) -> None:
-    conv.set_prompt("Be brief.")
-    talk(conv, "a", "b")
-    compact(conv, 1)
-    assert conv.context_inputs().prompt == "Be brief."
-    assert conv.branch().context_inputs().prompt == "Be brief."
-
-
 def test_branches_and_delegates_do_not_disturb_a_name(profile: clew.Profile) -> None:
     """S11, S32: what kind a conversation is is a column, not a guess from its data."""
     conv = profile.create()
@@ -140,20 +100,6 @@ def test_branches_and_delegates_do_not_disturb_a_name(profile: clew.Profile) -> 
     assert profile.resolve("foreign-1").id == conv.id
     assert (branch.info().kind, delegate.info().kind) == ("branch", "delegate")
     assert profile.resolve(conv.id).id == conv.id
-
-
-def test_a_name_of_two_conversations_is_refused(profile: clew.Profile) -> None:
-    """S11: the first claim wins; a second is kept as ambiguous, and a prefix of two lists both."""
-    first, second = profile.create(), profile.create()
-    assert first.claim_alias("tool", "abc-1") == "claimed"
-    assert second.claim_alias("tool", "abc-1") == "ambiguous"
-    second.claim_alias("tool", "abc-2")
-    with pytest.raises(clew.Ambiguous) as refused:
-        profile.resolve("abc")
-    assert set(refused.value.candidates) == {first.id, second.id}
-    with pytest.raises(clew.Ambiguous):
-        profile.resolve("abc-1")
-    assert profile.resolve("abc-2").id == second.id
 
 
 @pytest.mark.parametrize(

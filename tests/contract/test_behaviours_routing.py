@@ -50,15 +50,6 @@ def test_other_ends_are_undone_by_the_next_message(profile: clew.Profile, reason
     assert texts(conv) == ["a", "b"]
 
 
-@pytest.mark.parametrize("reason", ["compression", "tui_shutdown", "", "unknown", "Closed"])
-def test_a_reason_that_nobody_classified_cannot_be_written(
-    conv: clew.Conversation, reason: str
-) -> None:
-    with pytest.raises(clew.InputError):
-        conv.end(reason)
-    assert not conv.info().ended
-
-
 @pytest.mark.requires("file")
 def test_what_happens_to_a_process_ends_no_conversation(tmp_path: Path, backend) -> None:
     """S02: shutdown, disconnection and a dead holder touch presence and rights only."""
@@ -186,29 +177,3 @@ def test_one_address_under_two_profiles_is_two_conversations(store: clew.Store) 
         bots[1].resolve(found[0].conversation[:12])
     with pytest.raises(TypeError):
         store.profile()  # pyright: ignore[reportCallIssue]
-
-
-def test_addresses_never_share_a_key() -> None:
-    """S47: fields are length-prefixed, so nothing has to guess where one ends."""
-    keys = {
-        clew.route_key(fields)
-        for fields in (
-            {"chat": "1", "thread": "2"}, {"chat": "1t", "hread": "2"}, {"chat": "12"},
-            {"chat": "1", "thread": None}, {"chat": "1:2"}, {"chat": "1", "thread": "2:"},
-        )
-    }  # fmt: skip
-    assert len(keys) == 6
-
-
-def test_after_a_reset_the_old_one_is_not_found_by_its_key(profile: clew.Profile) -> None:
-    """S47: and a redelivery of its messages still gets their first result."""
-    first = profile.receive("chat", [hi("1")], source="tg", account="x", key="1")
-    outcome = profile.reset("chat", source="tg")
-    assert outcome.previous == first.conversation
-    bound = profile.bound("chat", source="tg")
-    assert bound is not None
-    assert bound.id == outcome.conversation
-    again = profile.receive("chat", [hi("1")], source="tg", account="x", key="1")
-    assert again.again
-    assert again.conversation == first.conversation
-    assert profile.open(outcome.conversation).info().message_count == 0

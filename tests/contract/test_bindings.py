@@ -9,6 +9,7 @@ import clew
 
 
 def test_a_key_finds_what_it_made(profile: clew.Profile) -> None:
+    """S46.1."""
     one = profile.conversation("chat-1", source="tg")
     assert profile.conversation("chat-1", source="tg").id == one.id
     assert profile.conversation("chat-1", source="web").id != one.id
@@ -31,6 +32,7 @@ def test_b44_equal_openings_share_nothing(store: clew.Store) -> None:
 
 
 def test_b40_the_same_id_in_another_profile_is_not_found(store: clew.Store) -> None:
+    """S47.1."""
     mine, other = store.profile("p"), store.profile("q")
     conv = mine.create(id="same")
     with pytest.raises(clew.NotFound):
@@ -45,6 +47,7 @@ def test_b40_the_same_id_in_another_profile_is_not_found(store: clew.Store) -> N
 
 
 def test_a_reset_begins_anew_and_keeps_the_old_one(profile: clew.Profile) -> None:
+    """S44.1."""
     old = profile.conversation("chat", source="tg")
     talk(old, "a")
     done = profile.reset("chat", source="tg")
@@ -64,6 +67,7 @@ def test_a_reset_of_an_unknown_key_makes_one(profile: clew.Profile) -> None:
 
 
 def test_a_reset_again_under_its_id_is_the_same_reset(profile: clew.Profile) -> None:
+    """S44.2."""
     old = profile.conversation("chat")
     new = clew.NewConversation(id="after")
     profile.reset("chat", new=new)
@@ -118,7 +122,7 @@ def test_b20_a_reset_reloads_no_summary(profile: clew.Profile) -> None:
 
 
 def test_b19_a_dead_conversation_is_not_hit_again_by_its_key(profile: clew.Profile) -> None:
-    """Ended as exhausted: the same key, twice, goes to one new conversation."""
+    """S46.11: Ended as exhausted: the same key, twice, goes to one new conversation."""
     old = profile.conversation("chat", source="tg")
     for n in range(3):
         number = old.open_attempt().number
@@ -136,6 +140,7 @@ def test_b19_a_dead_conversation_is_not_hit_again_by_its_key(profile: clew.Profi
 
 
 def test_b41_an_ended_conversation_refuses_and_its_key_leads_on(profile: clew.Profile) -> None:
+    """S02.1."""
     conv = profile.conversation("chat")
     conv.end("idle")
     with pytest.raises(clew.Ended) as refused:
@@ -148,6 +153,7 @@ def test_b41_an_ended_conversation_refuses_and_its_key_leads_on(profile: clew.Pr
 
 
 def test_what_a_sweeper_ended_is_still_the_keys(profile: clew.Profile) -> None:
+    """S02.1."""
     conv = profile.conversation("chat")
     conv.end("stale")
     assert profile.conversation("chat").id == conv.id
@@ -159,7 +165,7 @@ def test_what_a_sweeper_ended_is_still_the_keys(profile: clew.Profile) -> None:
 
 
 def test_a_delivery_is_answered_once(profile: clew.Profile) -> None:
-    """(I) A redelivery after a reset gets the first result, not a second conversation."""
+    """S47.5: (I) A redelivery after a reset gets the first result, not a second conversation."""
 
     def deliver(key: str, text: str = "hello") -> clew.Received:
         return profile.receive("chat", [clew.user(text)], source="tg", account="bot", key=key)
@@ -215,6 +221,7 @@ def test_a_refused_delivery_may_come_again(profile: clew.Profile) -> None:
 
 @pytest.mark.parametrize("bad", ["", "\0", "\ud800", "x" * 1025])
 def test_names_that_cannot_be_compared_are_refused(store: clew.Store, bad: str) -> None:
+    """S48.2."""
     profile = store.profile("me")
     for ask in (
         lambda: store.profile(bad),

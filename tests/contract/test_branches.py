@@ -43,6 +43,7 @@ def test_a_branch_of_nothing_is_a_conversation_of_its_own(conv: clew.Conversatio
 
 
 def test_branches_of_branches_read_through(conv: clew.Conversation) -> None:
+    """S11.12."""
     talk(conv, *"abc")
     one = conv.branch(uid(conv, 2))
     talk(one, "x", "y")
@@ -134,6 +135,7 @@ def test_a_branch_inherits_the_compaction_that_holds_for_it(conv: clew.Conversat
 
 
 def test_a_branch_copies_records_and_nothing_that_runs(profile: clew.Profile) -> None:
+    """S24.2, S25.1, S25.3."""
     conv = profile.conversation("key", source="tg", new=clew.NewConversation(prompt="Be brief."))
     conv.set_workspace(clew.Workspace("/p", "/p", "main"), model="m1")
     conv.set_todos([clew.Todo("open"), clew.Todo("done", "done"), clew.Todo("now", "active")])
@@ -189,6 +191,7 @@ def test_b91_children_are_found_by_their_origin(conv: clew.Conversation) -> None
 
 
 def test_a_delegate_starts_empty_and_names_its_origin(conv: clew.Conversation) -> None:
+    """S11.9."""
     talk(conv, "a")
     sub = conv.delegate(clew.NewConversation(id="sub", source="subagent"))
     talk(sub, "x")

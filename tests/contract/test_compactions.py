@@ -22,6 +22,7 @@ from clew.testing.clock import FakeClock
 
 
 def test_a_compaction_stands_for_the_beginning(conv: clew.Conversation) -> None:
+    """S07.1."""
     talk(conv, *"abcdef")
     before = conv.info()
     attempt = conv.open_attempt("hard", model="m1", tokens_before=100)
@@ -37,6 +38,7 @@ def test_a_compaction_stands_for_the_beginning(conv: clew.Conversation) -> None:
 
 
 def test_committing_again_gives_the_same(conv: clew.Conversation) -> None:
+    """S07.9."""
     talk(conv, *"abcd")
     number = conv.open_attempt().number
     first = conv.commit_attempt(number, proposal(2))
@@ -58,6 +60,7 @@ def test_items_are_summaries_stubs_and_messages(conv: clew.Conversation) -> None
 
 
 def test_the_newest_compaction_is_in_effect(conv: clew.Conversation) -> None:
+    """S30.2."""
     talk(conv, *"abcdef")
     compact(conv, 2, summary("a-b"))
     compact(conv, 4, summary("a-d"))
@@ -75,6 +78,7 @@ def test_the_newest_compaction_is_in_effect(conv: clew.Conversation) -> None:
 def test_b07_the_log_is_the_same_after_any_number_of_compactions(
     conv: clew.Conversation,
 ) -> None:
+    """S30.1."""
     talk(conv, *"abcd")
     before = [message.to_dict() for message in conv.messages()]
     for n in range(3):
@@ -83,6 +87,7 @@ def test_b07_the_log_is_the_same_after_any_number_of_compactions(
 
 
 def test_b01_a_compaction_inside_a_turn_loses_nothing_of_it(conv: clew.Conversation) -> None:
+    """S21.1."""
     talk(conv, *"abcd")
     turn = begun(conv.begin_turn([clew.user("go", key="u")], holder=HOLDER))
     turn.record([calls("c1")])
@@ -99,6 +104,7 @@ def test_b01_a_compaction_inside_a_turn_loses_nothing_of_it(conv: clew.Conversat
 def test_b02_a_message_that_arrives_in_a_compaction_is_in_the_next_context(
     profile: clew.Profile,
 ) -> None:
+    """S07.8, S09.1."""
     conv = profile.conversation("chat", source="tg")
     talk(conv, *"abcd")
     number = conv.open_attempt().number
@@ -109,6 +115,7 @@ def test_b02_a_message_that_arrives_in_a_compaction_is_in_the_next_context(
 
 
 def test_b04_b26_a_summary_that_fails_leaves_everything(conv: clew.Conversation) -> None:
+    """S08.6."""
     talk(conv, *"abcd")
     compact(conv, 2, summary("a-b"))
     for error in ("400: image too large", "stream ended half way"):
@@ -123,6 +130,7 @@ def test_b04_b26_a_summary_that_fails_leaves_everything(conv: clew.Conversation)
 
 
 def test_b11_a_flush_after_a_compaction_adds_one_row(conv: clew.Conversation) -> None:
+    """S07.2, S21.8."""
     for n in range(20):
         conv.append([clew.user(str(n), key=str(n))])
     compact(conv, 14, summary("0-13"))
@@ -137,6 +145,7 @@ def test_b11_a_flush_after_a_compaction_adds_one_row(conv: clew.Conversation) ->
 def test_b16_b17_a_compaction_that_does_not_shrink_changes_nothing(
     conv: clew.Conversation, before: int, after: int
 ) -> None:
+    """S08.1."""
     talk(conv, *"abcd")
     number = conv.open_attempt().number
     bad = clew.Proposal(covers_to=2, body=(summary("s"),), tokens_before=before, tokens_after=after)
@@ -151,6 +160,7 @@ def test_b16_b17_a_compaction_that_does_not_shrink_changes_nothing(
 def test_b25_an_attempt_that_hangs_ends_at_its_deadline(
     conv: clew.Conversation, clock: FakeClock
 ) -> None:
+    """S01.7."""
     talk(conv, *"abcd")
     hung = conv.open_attempt(deadline=clock.now() + 10)
     assert conv.append([clew.user("e")]).seqs == (5,)
@@ -163,6 +173,7 @@ def test_b25_an_attempt_that_hangs_ends_at_its_deadline(
 
 
 def test_of_two_attempts_the_second_is_overtaken(conv: clew.Conversation) -> None:
+    """S07.6."""
     talk(conv, *"abcd")
     one, two = conv.open_attempt(), conv.open_attempt()
     conv.commit_attempt(one.number, proposal(2, summary("a-b")))
@@ -176,6 +187,7 @@ def test_of_two_attempts_the_second_is_overtaken(conv: clew.Conversation) -> Non
 
 
 def test_commit_and_cancel_are_one_swap(conv: clew.Conversation) -> None:
+    """S07.6."""
     talk(conv, *"abcd")
     one, two = conv.open_attempt().number, conv.open_attempt().number
     assert conv.cancel_attempt(one).state == "cancelled"
@@ -234,6 +246,19 @@ def test_b28_b29_call_and_results_are_never_split(conv: clew.Conversation) -> No
     assert context_texts(conv) == ["<s>", "b"]
 
 
+def test_b31_requests_without_an_answer_stand_beside_each_other(conv: clew.Conversation) -> None:
+    """Two prompts cancelled before any reply: stored as they came, compacted like any other."""
+    for text in ("hi", "hi", "hi again"):
+        turn = begun(conv.begin_turn([clew.user(text)], holder=HOLDER))
+        if text == "hi":
+            conv.interrupt_turn("the user pressed stop")
+            continue
+        turn.finish([clew.assistant("hello")])
+    compact(conv, 2, summary("hi, twice"))
+    assert texts(conv) == ["hi", "hi", "hi again", "hello"]
+    assert context_texts(conv) == ["<hi, twice>", "hi again", "hello"]
+
+
 def test_b37_a_call_in_flight_is_not_covered(conv: clew.Conversation) -> None:
     conv.append([clew.user("a"), calls("write_file")])
     with pytest.raises(clew.InvalidCompaction):
@@ -261,7 +286,7 @@ def test_another_tools_compaction_is_kept_as_it_was(conv: clew.Conversation) -> 
 
 
 def test_b46_b47_b50_the_id_is_the_same_for_life(profile: clew.Profile) -> None:
-    """Any id of the line opens the whole of it, also one that a rotation gave."""
+    """S10.5: Any id of the line opens the whole of it, also one that a rotation gave."""
     conv = profile.create(id="session-new")
     talk(conv, *"abcd")
     for n in (1, 2):

@@ -24,6 +24,7 @@ def uid(conv: clew.Conversation, seq: int) -> str:
 
 
 def test_a_cut_hides_a_message_and_all_after_it(conv: clew.Conversation) -> None:
+    """S29.1, S30.4."""
     talk(conv, *"abcd")
     before = conv.info()
     cut = conv.cut(uid(conv, 3), head=4, view=before.view, by="Ada")
@@ -40,7 +41,7 @@ def test_a_cut_hides_a_message_and_all_after_it(conv: clew.Conversation) -> None
 
 
 def test_b89_a_client_with_an_old_picture_cuts_nothing(conv: clew.Conversation) -> None:
-    """It knows two messages of many, and retries "its last"."""
+    """S29.4: It knows two messages of many, and retries "its last"."""
     talk(conv, "a", "b")
     old = conv.info()
     target = uid(conv, 2)

@@ -33,6 +33,7 @@ def full(profile: clew.Profile) -> clew.Conversation:
 
 
 def test_it_is_gone_with_all_that_is_its_own(profile: clew.Profile) -> None:
+    """S01.9."""
     conv = full(profile)
     profile.delete(conv.id)
     with pytest.raises(clew.NotFound):

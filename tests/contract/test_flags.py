@@ -58,6 +58,7 @@ def test_a_read_only_conversation_takes_no_messages(conv: clew.Conversation) -> 
 def test_s01_5_an_append_to_an_ended_conversation_is_refused(
     conv: clew.Conversation, reason: str
 ) -> None:
+    """S02.3."""
     talk(conv, "a")
     before = conv.info().message_count
     assert conv.end(reason)

@@ -40,6 +40,7 @@ def test_what_waits_is_shown_as_it_came(conv: clew.Conversation, turn: clew.Turn
 def test_b14_four_messages_in_a_compaction_are_four_rows_in_order(
     conv: clew.Conversation, turn: clew.TurnHandle
 ) -> None:
+    """S21.8."""
     turn.record([clew.assistant("done")])
     turn.finish()
     running = begun(conv.begin_turn([clew.user("more")], holder=HOLDER))

@@ -152,7 +152,7 @@ def test_b74_a_row_tells_all_that_a_list_shows(profile: clew.Profile) -> None:
     conv = profile.create(source="cli", title="Mine")
     talk(conv, "question", "answer")
     (row,) = profile.list().items
-    assert row == conv.info()
+    assert row == conv.info().summary()
     assert (row.title, row.preview, row.message_count) == ("Mine", "answer", 2)
 
 

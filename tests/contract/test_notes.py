@@ -48,6 +48,7 @@ def test_s24_1_one_goal_is_active(conv: clew.Conversation) -> None:
 
 @pytest.mark.requires("presence")
 def test_s27_presence_says_who_is_at_work(conv: clew.Conversation, clock: FakeClock) -> None:
+    """S27.1."""
     conv.beat("worker-1", "reading")
     clock.advance(10)
     conv.beat("worker-2")

@@ -48,6 +48,7 @@ def test_b05_every_finished_step_outlives_its_process(conv: clew.Conversation) -
 
 
 def test_a_turn_begins_with_a_message(conv: clew.Conversation) -> None:
+    """S12.2."""
     with pytest.raises(clew.InputError):
         conv.begin_turn()
     with pytest.raises(clew.InputError):
@@ -118,6 +119,7 @@ def test_a_waiting_message_that_comes_again_begins_the_turn_once(
 
 
 def test_an_expired_right_is_taken_over(conv: clew.Conversation, clock: FakeClock) -> None:
+    """S12.1."""
     old = begun(conv.begin_turn([clew.user("go")], holder=HOLDER, ttl=TTL))
     clock.advance(TTL - 1)
     assert conv.append([clew.user("waits")]).queued
@@ -205,7 +207,7 @@ def test_b43_a_turn_writes_to_its_own_conversation_only(profile: clew.Profile) -
 
 @pytest.mark.requires("dead holders")
 def test_b64_a_dead_holder_blocks_nobody(conv: clew.Conversation) -> None:
-    """Killed: its right is free at once, not when a lease of 300 s ends."""
+    """S12.7: Killed: its right is free at once, not when a lease of 300 s ends."""
     code = "from clew.store.holders import new_holder; print(new_holder(), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True
@@ -224,6 +226,7 @@ def test_b64_a_dead_holder_blocks_nobody(conv: clew.Conversation) -> None:
 
 @pytest.mark.requires("dead holders")
 def test_b65_a_live_process_with_the_same_pid_is_another(conv: clew.Conversation) -> None:
+    """S12.7."""
     fields = new_holder().split(":")
     fields[4] = str(int(fields[4]) - 1)  # the same pid, started at another time
     begun(conv.begin_turn([clew.user("go")], holder=":".join(fields), ttl=10 * TTL))

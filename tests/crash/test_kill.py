@@ -67,6 +67,7 @@ class Killed:
 def test_what_was_acknowledged_is_there_exactly_once(
     fast_dir: Path, processes: int, deaths: int, seed: int
 ) -> None:
+    """S51.4."""
     path = fast_dir / "store.db"
     clew.open(path).close()
     rng = random.Random(seed)
@@ -125,6 +126,7 @@ sys.stdin.read()
 
 
 def test_a_turn_is_taken_over_at_once_when_its_holder_is_killed(fast_dir: Path) -> None:
+    """S12.1."""
     path = fast_dir / "store.db"
     with clew.open(path) as store:
         conv = store.profile("p").create(id="c")

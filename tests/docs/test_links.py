@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pages import documents, prose, text
+from pages import DOCS, documents, prose, text
 
 
 def anchors(body: str) -> set[str]:
@@ -23,3 +23,8 @@ def test_anchors_are_there() -> None:
             if not there.exists() or anchor not in anchors(text(there)):
                 wrong.append(f"{path.name}: {target}#{anchor}")
     assert not wrong
+
+
+def test_every_decision_is_listed() -> None:
+    listed = set(re.findall(r"decisions/([\w-]+\.md)", text(DOCS / "ARCHITECTURE.md")))
+    assert listed == {path.name for path in (DOCS / "decisions").glob("*.md")}

@@ -146,7 +146,7 @@ class Together:
     def _run(self, name: str, unit: Callable[[Transaction], Any]) -> None:
         try:
             self.outcomes[name] = self.backend.write(unit)
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the outcome
             self.outcomes[name] = error
 
 
@@ -439,12 +439,12 @@ def test_all_files_are_private_whatever_the_umask(path: Path, open_store: Open) 
     finally:
         os.umask(old)
     names = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
-    assert names == dict.fromkeys(
-        ["s.db", "s.db-wal", "s.db-shm", "s.db.turn", "s.db.gate"], 0o600
-    )
+    assert names == dict.fromkeys(["s.db", "s.db-wal", "s.db-shm", "s.db.turn", "s.db.gate"], 0o600)
 
 
-def test_a_clean_close_leaves_no_wal_and_refuses_the_next(path: Path, backend: SqliteBackend) -> None:
+def test_a_clean_close_leaves_no_wal_and_refuses_the_next(
+    path: Path, backend: SqliteBackend
+) -> None:
     backend.write(Put("a"))
 
     async def use() -> None:
@@ -597,7 +597,7 @@ def test_a_wal_made_anew_by_this_store_itself_is_no_replacement(
     reader.close()
     backend._connections.give_back(reader)
     assert not Path(f"{path}-wal").exists()
-    Path(f"{path}-wal").touch()  # so that the inode cannot be the old one again
+    (path.parent / "other").touch()  # takes the old inode, so that the new -wal gets another
     backend.write(Put("b"))
     assert keys(backend) == ["a", "b"]
 
@@ -620,8 +620,10 @@ def test_another_stamp_in_the_same_file(path: Path, backend: SqliteBackend) -> N
     backend.write(Put("a"))
     program = "b = open_store(); b.write(lambda tx: tx.run('stamp_set', stamp='new')); b.close()"
     finish(process(path, program))
-    with pytest.raises(StoreReplaced, match="restored or replaced in place"):
-        backend.write(Put("b"))
+    for _ in range(2):
+        with pytest.raises(StoreReplaced, match="restored or replaced in place"):
+            backend.write(Put("b"))
+    finish(process(path, "b = open_store(patience=1); b.write(put('not locked out')); b.close()"))
     with pytest.raises(StoreReplaced, match="restored or replaced in place"):
         keys(backend)  # the numbers that handles hold may name other rows now
 
@@ -659,7 +661,7 @@ def test_a_forked_child_must_open_its_own(path: Path) -> None:
                              b.change_token, lambda: asyncio.run(b.write_async(put("child"))),
                              lambda: asyncio.run(b.read_async(lambda tx: 1))):
                     try: print("no error", call())
-                    except StoreClosed as error: assert "parent" in str(error) and "again" in str(error)
+                    except StoreClosed as error: assert "open it again in the child" in str(error)
                 b.close()
                 assert threading.active_count() == 1
                 own = open_store()

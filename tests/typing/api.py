@@ -83,7 +83,7 @@ def editing(conv: clew.Conversation) -> None:
 
 def many(profile: clew.Profile) -> None:
     want = clew.ListFilter(source="api", pinned=False)
-    for info in assert_type(profile.list(want), clew.Page[clew.ConversationInfo]).items:
+    for info in assert_type(profile.list(want), clew.Page[clew.ConversationSummary]).items:
         assert_type(info.title, str | None)
     found = profile.search(clew.SearchQuery(text="hi", role=clew.Role.USER, order="relevance"))
     assert_type(found.hits, tuple[clew.Hit, ...])

@@ -151,6 +151,9 @@ class FakeTurnstile:
         self.held_by = 0
         self.closed = False
         self.on_enter: list[BaseException] = []
+        self.entries = 0
+        self.jam = False
+        """Another process is inside as soon as we have left."""
 
     def try_enter(self) -> bool:
         if not self.free.is_set():
@@ -162,9 +165,12 @@ class FakeTurnstile:
         if self.on_enter:
             raise self.on_enter.pop(0)
         assert self.free.wait(WAIT)
+        self.entries += 1
         self.held_by = threading.get_ident()
 
     def leave(self) -> None:
+        if self.jam and self.held_by:
+            self.free.clear()
         self.held_by = 0
 
     def close(self) -> None:
@@ -197,7 +203,7 @@ class Setup:
         def run() -> None:
             try:
                 self.results[name] = self.committer.write(unit or (lambda tx: tx.put(name)))
-            except BaseException as error:
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is the outcome
                 self.results[name] = error
 
         thread = threading.Thread(target=run)
@@ -232,7 +238,8 @@ def it() -> Iterator[Setup]:
     assert not setup.engine.open, "a transaction was left open"
     assert not setup.turnstile.held_by, "the turnstile was left held"
     assert setup.turnstile.closed
-    assert "clew-commit" not in [thread.name for thread in threading.enumerate()]
+    helper = setup.committer._thread
+    until(lambda: helper is None or not helper.is_alive(), "the helper's end")
 
 
 def refuse(_: Any) -> None:
@@ -254,9 +261,7 @@ def test_lone_caller_commits_on_its_own_thread(it: Setup) -> None:
 
 
 @pytest.mark.parametrize("error", [NotFound("a", "b"), ValueError("x"), AssertionError("y")])
-def test_lone_caller_gets_its_own_error_and_nothing_is_stored(
-    it: Setup, error: Exception
-) -> None:
+def test_lone_caller_gets_its_own_error_and_nothing_is_stored(it: Setup, error: Exception) -> None:
     def unit(tx: Any) -> None:
         tx.put("half")
         raise error
@@ -517,6 +522,39 @@ def test_the_helper_waits_at_the_turnstile_for_all(it: Setup) -> None:
     assert it.engine.log == ["begin", "commit"]
 
 
+def test_in_company_the_helper_keeps_its_place_for_those_who_come_back(it: Setup) -> None:
+    it.turnstile.free.clear()
+    it.turnstile.jam = True
+    it.spawn("a")
+    it.turnstile.free.set()
+    it.join()
+    helper = it.committer.line.helper
+    until(lambda: it.committer.line.leader is helper and not it.waiting, "queueing for nobody yet")
+    it.spawn("b")
+    it.turnstile.free.set()
+    it.join()
+    assert it.turnstile.entries == 2
+    assert set(it.engine.leaders) == {it.committer._thread and it.committer._thread.ident}
+    it.turnstile.jam = False
+    it.turnstile.free.set()
+    until(lambda: it.committer.line.leader is None, "giving it up when nobody comes")
+    assert it.engine.log == ["begin", "commit"] * 2
+
+
+def test_close_does_not_wait_for_a_helper_that_queues_for_nobody(it: Setup) -> None:
+    it.turnstile.free.clear()
+    it.turnstile.jam = True
+    it.spawn("a")
+    it.turnstile.free.set()
+    it.join()
+    until(lambda: not it.turnstile.free.is_set(), "the other process")
+    start = time.monotonic()
+    it.committer.close()
+    assert time.monotonic() - start < WAIT / 2
+    it.turnstile.free.set()
+    until(lambda: it.turnstile.closed, "the helper to let go of the turnstile")
+
+
 def test_a_turnstile_that_fails_is_told_to_everybody(it: Setup) -> None:
     it.turnstile.free.clear()
     it.turnstile.on_enter.append(StoreError("no locks here"))
@@ -736,8 +774,10 @@ def test_a_task_cancelled_in_the_queue_is_withdrawn_at_once(it: Setup) -> None:
             task = asyncio.create_task(it.tasks.write(lambda tx: tx.put("no")))
             await asyncio.sleep(0.01)
             task.cancel()
+            start = time.monotonic()
             with pytest.raises(asyncio.CancelledError):
                 await task
+            assert time.monotonic() - start < 2, "waited for its turn"
             assert it.waiting == 0
 
     asyncio.run(main())
@@ -873,7 +913,5 @@ def test_closing_twice_at_once(it: Setup) -> None:
 def _outcome(call: Callable[[], Any]) -> Any:
     try:
         return call()
-    except Exception as error:
+    except StoreError as error:
         return error
-
-

@@ -76,7 +76,9 @@ class Process:
     def is_waiting(self) -> bool:
         """/proc/locks shows who waits: `1: -> FLOCK ADVISORY WRITE <pid> ...`."""
         lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
-        return any(line[1:3] == ["->", "FLOCK"] and line[5] == str(self.process.pid) for line in lines)
+        return any(
+            line[1:3] == ["->", "FLOCK"] and line[5] == str(self.process.pid) for line in lines
+        )
 
     def kill(self) -> None:
         self.process.kill()
@@ -211,5 +213,5 @@ def test_closed_twice_and_left_without_entering(mine: Turnstile) -> None:
 
 
 def test_a_folder_that_takes_no_files_is_a_typed_error(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="cannot take the write turn of .*: No such file"):
+    with pytest.raises(StoreError, match=r"cannot take the write turn of .*: No such file"):
         Turnstile(str(tmp_path / "none" / "s.db")).try_enter()

@@ -26,13 +26,41 @@ class Workspace(Struct, frozen=True, omit_defaults=True):
     git_branch: str | None = None
 
 
-class ConversationInfo(Struct, frozen=True, kw_only=True):
-    """The row of a conversation, as values. Times in microseconds."""
+class ConversationSummary(Struct, frozen=True, kw_only=True):
+    """What a list shows of a conversation. Times in microseconds."""
 
     id: str
     profile: str
     kind: Kind
     source: str
+    title: str | None
+    title_origin: TitleOrigin | None
+    preview: str | None
+    message_count: int
+    """Messages that are visible, inherited ones included."""
+    waiting: int
+    """Messages in the inbox."""
+    turn: int | None
+    """Number of the open turn."""
+    cwd: str | None
+    git_root: str | None
+    git_branch: str | None
+    model: str | None
+    pinned: bool
+    archived: bool
+    created_at: int
+    active_at: int
+    ended_at: int | None
+    end_reason: str | None
+
+    @property
+    def ended(self) -> bool:
+        return self.ended_at is not None
+
+
+class ConversationInfo(ConversationSummary, frozen=True, kw_only=True):
+    """The whole row of a conversation, as values."""
+
     origin: str | None
     """Id of the conversation this is a branch or delegate of."""
     base: int
@@ -40,42 +68,24 @@ class ConversationInfo(Struct, frozen=True, kw_only=True):
     view: int
     generation: int
     fence: int
-    turn: int | None
-    """Number of the open turn."""
-    title: str | None
-    title_origin: TitleOrigin | None
     title_locked: bool
-    preview: str | None
-    message_count: int
-    """Messages that are visible, inherited ones included."""
-    waiting: int
-    """Messages in the inbox."""
-    cwd: str | None
-    git_root: str | None
-    git_branch: str | None
-    model: str | None
     affinity: str
     """Scope for provider prompt caches; minted anew for every conversation."""
     attribution: str | None
     """A delegate's origin's affinity."""
-    pinned: bool
-    archived: bool
     automation: bool
     read_only: bool
-    created_at: int
-    active_at: int
     imported_at: int | None
-    ended_at: int | None
-    end_reason: str | None
     reopened_at: int | None
     meta: dict[str, Any] | None
     prompt_hash: str | None = None
     """SHA-256 of the system prompt, and of the tool set below."""
     toolset_hash: str | None = None
 
-    @property
-    def ended(self) -> bool:
-        return self.ended_at is not None
+    def summary(self) -> ConversationSummary:
+        """The part that a list shows."""
+        names = ConversationSummary.__struct_fields__
+        return ConversationSummary(**{name: getattr(self, name) for name in names})
 
 
 class NewConversation(Struct, frozen=True, kw_only=True):

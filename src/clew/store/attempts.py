@@ -63,6 +63,7 @@ class Open(Once[Attempt]):
         self, kit: Kit, no: int, name: str, trigger: Trigger, model: str | None,
         deadline: int | None, tokens_before: int | None,
     ) -> None:  # fmt: skip
+        kit.choice("trigger", trigger, ("soft", "hard", "user"))
         self._kit, self._no, self._name, self._trigger = kit, no, name, trigger
         self._model, self._deadline = kit.label("model", model), deadline
         self._tokens, self._uid = tokens_before, kit.ids.uid()

@@ -17,6 +17,7 @@ def plan(
     attempt: int | None = None,
 ) -> int:  # fmt: skip
     """Insert a planned call; gives its number. A crash leaves the row."""
+    kit.choice("purpose", plan.purpose, ("turn", "summary", "title", "review"))
     last = tx.row("model_call_last", no=row.no)
     number = (last[0] if last else 0) + 1
     tx.run(
@@ -51,6 +52,7 @@ def delete(tx: Transaction, no: int) -> None:
 def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResult) -> None:
     """Store the result of a planned call; a second result changes nothing."""
     usage = result.usage
+    kit.choice("the state of a call's result", result.state, ("done", "failed"))
     changed = tx.changed(
         "model_call_finish", no=row.no, number=number, state=result.state, input=usage.input,
         output=usage.output, cached=usage.cached, reasoning=usage.reasoning, cost=result.cost,

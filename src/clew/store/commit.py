@@ -96,11 +96,12 @@ class Committer:
         if self._running == get_ident():
             raise StoreError("a unit of work cannot close the store that runs it")
         idle = self.line.refuse("the store is closed")
-        if not idle.wait(self.patience):
-            answer(self.line.expel(self.busy))
-            while not idle.wait(0.05):
-                if self._outside and not self.line.batch:
-                    break  # the helper stands before another process, with nothing to commit
+        end = monotonic() + self.patience
+        while not idle.wait(0.02):
+            if self._outside and not (self.line.waiting or self.line.batch):
+                break  # the helper stands before another process, with nothing to commit
+            if monotonic() > end:
+                answer(self.line.expel(self.busy))
         with self._starting:
             self._stopping = True
             if self._thread is None:
@@ -155,7 +156,7 @@ class Committer:
         self._linger()
         if self._turnstile.try_enter():
             signalled = get_ident() == threading.main_thread().ident
-            self._serve(Exception if signalled else BaseException)
+            self._serve(Exception if signalled else BaseException, stay=False)
         else:
             self._start_helper()
             self.line.delegate(me)
@@ -166,8 +167,9 @@ class Committer:
         if self._crowd > 1:
             self.line.gather(self._crowd, self.runner.sync * LINGER)
 
-    def _serve(self, caught: Errors) -> None:
-        """Inside the turnstile: run a batch, leave as soon as it is committed, answer, hand on."""
+    def _serve(self, caught: Errors, stay: bool) -> None:
+        """Inside the turnstile: run a batch, leave as soon as it is committed, answer, hand on.
+        `stay`: lead on if the batch had units, even when nobody has come since."""
         batch = self.line.take()
         self._crowd = len(batch)
         if batch:
@@ -176,7 +178,7 @@ class Committer:
             self._running = 0
         self._turnstile.leave()
         answer(batch)
-        self.line.hand_on()
+        self.line.hand_on(stay and bool(batch))
 
     # -- the helper thread
 
@@ -201,15 +203,21 @@ class Committer:
         self._turnstile.close()
 
     def _serve_others(self) -> None:
+        """In company with other processes, queue up again at once for those who are on their way
+        back with their next unit: one who queued only then would miss a round. If nobody comes,
+        that costs the others a glance."""
         self._outside = True
         try:
-            self._turnstile.enter()
+            company = not self._turnstile.try_enter()
+            if company:
+                self._turnstile.enter()
         except StoreError as error:
+            self._outside = False
             batch = self.line.take()
             for caller in batch:
                 caller.fail(error)
             answer(batch)
-            self.line.hand_on()
+            self.line.hand_on(stay=False)
         else:
             self._outside = False
-            self._serve(BaseException)
+            self._serve(BaseException, stay=company)

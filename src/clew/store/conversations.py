@@ -206,6 +206,8 @@ def set_title(
             tx.run("conversation_title_llm", no=row.no, title=text)
         case "derived":
             tx.run("conversation_title_derived", no=row.no, title=text)
+        case _:
+            raise InputError(f"title origin is {origin!r}; give user, llm or derived")
     note(tx, row.id, row.profile, "titled", now)
     return True
 

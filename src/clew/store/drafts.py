@@ -6,10 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from clew.domain.messages import ROLE_CODES, Draft, Message, Role
-from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult
+from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult, Unknown
 from clew.domain.text import shorten
 from clew.errors import InputError, TooLarge
 from clew.store.kit import Kit
@@ -21,6 +22,8 @@ _HOLDERS = (Image, File, ToolResult)
 """The parts that may hold bytes."""
 
 _NONE: dict[bytes, bytes | None] = {}
+
+_SPOKEN = frozenset((Role.USER, Role.ASSISTANT))
 
 
 class Prepared(NamedTuple):
@@ -48,8 +51,18 @@ def prepare(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
     """All drafts of a batch, or a typed error that names the first bad one."""
     if not drafts:
         raise InputError("nothing to append; pass at least one message")
-    if len(drafts) > kit.limits.batch:
-        raise TooLarge("batch (messages)", len(drafts), kit.limits.batch)
+    check_batch(kit, len(drafts))
+    return prepare_all(kit, drafts)
+
+
+def check_batch(kit: Kit, count: int) -> None:
+    """Refuse more messages than one transaction may bring."""
+    if count > kit.limits.batch:
+        raise TooLarge("batch (messages)", count, kit.limits.batch)
+
+
+def prepare_all(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
+    """As `prepare`, of any number: for a list of which most is there already."""
     now = kit.clock.now()
     prepared = tuple([_prepare(kit, draft, now) for draft in drafts])
     if len(prepared) > 1:
@@ -67,7 +80,10 @@ def _check_names(prepared: tuple[Prepared, ...]) -> None:
 def _prepare(kit: Kit, draft: Draft, now: int) -> Prepared:
     if draft.tokens is not None and draft.tokens < 0:
         raise InputError(f"tokens is {draft.tokens}; give the count, or None if nobody counted")
+    if draft.role not in ROLE_CODES:
+        raise InputError(f"role is {draft.role!r}; give one of {', '.join(Role)}")
     parts, blobs = externalise(kit, draft.parts)
+    check_parts(parts)
     packed = kit.codec.pack(parts, kit.limits.message)
     preview = _preview(draft.role, parts)
     return Prepared(
@@ -84,14 +100,14 @@ def _prepare(kit: Kit, draft: Draft, now: int) -> Prepared:
         tokens=draft.tokens,
         at=now if draft.created_at is None else draft.created_at,
         preview=preview,
-        title=shorten(preview, TITLE) if preview and draft.role is Role.USER else None,
+        title=shorten(preview, TITLE) if preview and draft.role == Role.USER else None,
         blobs=blobs,
     )
 
 
 def _preview(role: Role, parts: Parts) -> str | None:
     """What a list shows of this message, if it is one that a person reads."""
-    if role is Role.USER or role is Role.ASSISTANT:
+    if role in _SPOKEN:
         for part in parts:
             if type(part) is Text:
                 return shorten(part.text, PREVIEW)
@@ -101,6 +117,20 @@ def _preview(role: Role, parts: Parts) -> str | None:
 def preview_of(message: Message) -> str | None:
     """As `_preview`, of a message of the log."""
     return _preview(message.role, message.parts)
+
+
+def check_parts(parts: Parts) -> None:
+    """Refuse what would not come back: a message that cannot be decoded must not be written."""
+    for part in parts:
+        if type(part) is Text and isinstance(part.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            continue
+        try:
+            if not isinstance(part, Part):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InputError(f"a part is a {type(part).__name__}; pass clew.Text and its like")
+            if not isinstance(part, Unknown):
+                msgspec.convert(msgspec.to_builtins(part), Part)
+        except msgspec.ValidationError as error:
+            raise InputError(f"a {type(part).__name__} cannot be stored: {error}") from None
 
 
 def uid_bytes(uid: str) -> bytes:

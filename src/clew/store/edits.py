@@ -13,7 +13,7 @@ from clew.store.append import Append, append
 from clew.store.backend import Transaction
 from clew.store.codec import json_value
 from clew.store.conversations import Locked
-from clew.store.drafts import Prepared, prepare
+from clew.store.drafts import Prepared, check_batch, prepare_all
 from clew.store.kit import Kit
 from clew.store.unit import Once
 
@@ -71,7 +71,7 @@ class Replace(Once[Appended]):
 
     def __init__(self, kit: Kit, no: int, name: str, drafts: Sequence[Draft]) -> None:
         self._kit, self._no, self._name = kit, no, name
-        self._prepared = prepare(kit, drafts) if drafts else ()
+        self._prepared = prepare_all(kit, drafts)
         self._spare = [kit.ids.uid() for _ in drafts]
         self._uid = kit.ids.uid()
         self._rest: tuple[Prepared, ...] = ()
@@ -99,6 +99,7 @@ class Replace(Once[Appended]):
             row, _ = cuts.cut_from(tx, kit, row, there[shared].seq, "replace", self._uid)
         seqs = tuple(message.seq for message in there[:shared])
         uids = tuple(message.uid for message in there[:shared])
+        check_batch(kit, len(self._prepared) - shared)
         fresh = zip(self._prepared[shared:], self._spare[shared:], strict=True)
         self._rest = tuple([self._named(tx, row, item, spare) for item, spare in fresh])
         if not self._rest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from clew.domain.conversations import ConversationInfo, shown_title
+from clew.domain.conversations import ConversationInfo, ConversationSummary, shown_title
 
 
 def info_of(row: tuple[Any, ...]) -> ConversationInfo:
@@ -23,4 +23,16 @@ def info_of(row: tuple[Any, ...]) -> ConversationInfo:
         meta=None if row[35] is None else json.loads(row[35]),
         prompt_hash=None if row[37] is None else row[37].hex(),
         toolset_hash=None if row[38] is None else row[38].hex(),
+    )  # fmt: skip
+
+
+def summary_of(row: tuple[Any, ...]) -> ConversationSummary:
+    """From the columns of the `summary` macro."""
+    title, title_origin = shown_title(row[5], row[6], row[7])
+    return ConversationSummary(
+        id=row[1], profile=row[2], kind=row[3], source=row[4], title=title,
+        title_origin=title_origin, preview=row[8], message_count=row[9], waiting=row[10],
+        turn=row[11], cwd=row[12], git_root=row[13], git_branch=row[14], model=row[15],
+        pinned=row[16] == 1, archived=row[17] == 1, created_at=row[18], active_at=row[19],
+        ended_at=row[20], end_reason=row[21],
     )  # fmt: skip

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from clew.clock import Clock
 from clew.config import Limits
 from clew.domain.text import clean, exact
-from clew.errors import TooLarge
+from clew.errors import InputError, TooLarge
 from clew.ids import Ids
 from clew.store.codec import Codec, json_text
 
@@ -33,6 +34,12 @@ class Kit(NamedTuple):
         if len(text) > self.limits.key:
             raise TooLarge(what, len(text), self.limits.key)
         return exact(what, text)
+
+    def choice(self, what: str, value: str, known: Sequence[str]) -> str:
+        """One of a few words."""
+        if value not in known:
+            raise InputError(f"{what} is {value!r}; give one of {', '.join(known)}")
+        return value
 
     def json(self, what: str, value: object) -> str | None:
         """A small JSON value as ASCII text for a TEXT column."""

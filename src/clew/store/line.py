@@ -102,12 +102,14 @@ class Line:
                 self._queue.popleft()
             return batch
 
-    def hand_on(self) -> None:
-        """The batch is answered. The first who waits leads next; the helper goes on by itself."""
+    def hand_on(self, stay: bool) -> None:
+        """The batch is answered. The first who waits leads next; the helper goes on by itself,
+        and if it is to `stay` also when nobody waits."""
         with self._mutex:
             self.batch = ()
             if not self._queue:
-                self._retire()
+                if not stay:
+                    self._retire()
             elif self.leader is not self.helper:
                 first = self._queue[0]
                 self._appoint(self.helper if first.lock is None else first)

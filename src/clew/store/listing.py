@@ -7,10 +7,10 @@ import binascii
 import json
 from typing import Any
 
-from clew.domain.conversations import ConversationInfo, ListFilter, Page
+from clew.domain.conversations import ConversationInfo, ConversationSummary, ListFilter, Page
 from clew.errors import InvalidCursor
 from clew.store.backend import Row, Transaction, Value
-from clew.store.info import info_of
+from clew.store.info import info_of, summary_of
 
 START = (1 << 62, 1 << 62)
 
@@ -18,7 +18,7 @@ START = (1 << 62, 1 << 62)
 def list_page(
     tx: Transaction, profile: str | None, want: ListFilter, limit: int, cursor: str | None,
     pinned_first: bool = False,
-) -> Page[ConversationInfo]:  # fmt: skip
+) -> Page[ConversationSummary]:  # fmt: skip
     """One page. `profile` None lists every profile. With `pinned_first` the pinned ones come
     before all others, whatever their age."""
     phase, position = _decode(cursor) if cursor else ("p" if pinned_first else "a", START)
@@ -36,9 +36,9 @@ def list_page(
     following = None
     if len(rows) > limit:
         last = page[-1]
-        at = phase if phase == "a" else ("p" if last[25] else "u")
-        following = _encode(at, last[30], last[0])
-    return Page(tuple(info_of(row) for row in page), following)
+        at = phase if phase == "a" else ("p" if last[16] else "u")
+        following = _encode(at, last[19], last[0])
+    return Page(tuple(map(summary_of, page)), following)
 
 
 def _query(

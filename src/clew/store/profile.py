@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from clew.domain.changes import Change, Mark
-from clew.domain.conversations import ConversationInfo, ListFilter, NewConversation, Page
+from clew.domain.conversations import ConversationSummary, ListFilter, NewConversation, Page
 from clew.domain.messages import Draft
 from clew.domain.search import SearchPage, SearchQuery
 from clew.domain.turns import ModelUsage
@@ -148,7 +148,7 @@ class Profile:
     def list(
         self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None,
         pinned_first: bool = False,
-    ) -> Page[ConversationInfo]:  # fmt: skip
+    ) -> Page[ConversationSummary]:  # fmt: skip
         """Conversations, newest activity first, a stable order with a unique tie-breaker."""
         self._db.kit.limits.check_page(limit)
         want = want or ListFilter()

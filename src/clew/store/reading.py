@@ -88,6 +88,7 @@ class Reading:
         self, tx: Transaction, limit: int, cursor: str | None, order: Order, hidden: bool
     ) -> Page[Message]:
         """A page of the log; with `hidden` also what cuts hide."""
+        self._kit.choice("order", order, ("oldest", "newest"))
         after = _position(cursor, order)
         info, parts, cut_list, head = self.bounds(tx)
         shown: Sequence[Cut] = () if hidden else cut_list

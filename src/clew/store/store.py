@@ -8,7 +8,7 @@ from types import TracebackType
 
 from clew.clock import Clock, SystemClock
 from clew.config import Limits, default_path
-from clew.domain.conversations import ConversationInfo, ListFilter, Page
+from clew.domain.conversations import ConversationSummary, ListFilter, Page
 from clew.domain.notes import Job, JobRight
 from clew.errors import InputError
 from clew.ids import Ids
@@ -65,7 +65,7 @@ class Store:
 
     def list_all(
         self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None
-    ) -> Page[ConversationInfo]:
+    ) -> Page[ConversationSummary]:
         """Conversations of every profile, newest activity first."""
         self._db.kit.limits.check_page(limit)
         want = want or ListFilter()

@@ -36,6 +36,9 @@ from clew.store.kit import Kit
 from clew.store.log import Found
 from clew.store.unit import Once
 
+ENDS = ("done", "failed", "interrupted", "waiting")
+"""How a step may leave its turn; without one of these it goes on."""
+
 
 def turn_of(row: Row) -> Turn:
     return Turn(
@@ -59,6 +62,11 @@ def recent(tx: Transaction, no: int, limit: int, before: int) -> tuple[Turn, ...
 def ended_at(tx: Transaction, row: Locked, at: int) -> bool:
     """Whether the newest turn ended then."""
     return [turn.ended_at for turn in recent(tx, row.no, 1, 1 << 62)] == [at]
+
+
+def _check_ttl(ttl: int) -> None:
+    if ttl <= 0:
+        raise InputError(f"ttl is {ttl}; give the microseconds a silent holder keeps the right")
 
 
 def delete(tx: Transaction, no: int) -> None:
@@ -106,8 +114,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         self, kit: Kit, no: int, name: str, drafts: Sequence[Draft], holder: str, ttl: int,
         key: str | None, call: CallPlan | None,
     ) -> None:  # fmt: skip
-        if ttl <= 0:
-            raise InputError(f"ttl is {ttl}; give the microseconds a silent holder keeps the right")
+        _check_ttl(ttl)
         self._kit, self._no, self._name = kit, no, name
         self._prepared = prepare(kit, drafts) if drafts else ()
         self._unasked = unasked_ids(draft.parts for draft in drafts)
@@ -142,9 +149,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
 
     def _known(self, tx: Transaction, row: Locked, found: Sequence[Found | None]) -> TurnKnown:
         seqs = log.seqs(found)
-        appended = Appended(
-            seqs, row.head, 0, log.uids(self._prepared, found), log.numbers(found)
-        )
+        appended = Appended(seqs, row.head, 0, log.uids(self._prepared, found), log.numbers(found))
         if not seqs or seqs[-1] <= row.base:
             return TurnKnown(turn=None, appended=appended)
         number = log.at(tx, self._kit.codec, log.segments_of(tx, row), seqs[-1]).turn
@@ -208,6 +213,8 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         self._kit, self._no, self._right, self._turn, self._step = kit, no, right, turn, step
         self._prepared = prepare(kit, step.drafts) if step.drafts else ()
         self._unasked = unasked_ids(draft.parts for draft in step.drafts)
+        if step.state is not None:
+            kit.choice("the state that ends a step", step.state, ENDS)
         self._error = kit.label("turn error", step.error)
         self._deliveries = [
             (kit.key("route", d.route), kit.json("payload", d.payload) or "null")
@@ -259,7 +266,7 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
 
     def _finish(self, tx: Transaction, row: Locked, now: int) -> TurnEnded | None:
         state = self._step.state
-        if state is None or state == "running":
+        if state is None:
             return None
         if state == "waiting":
             tx.run("turn_state", no=row.no, number=self._turn, state="waiting")
@@ -285,6 +292,7 @@ class Resume(Once[TurnBegun]):
     """The unit that takes over an open turn: it waited for a person, or its holder is gone."""
 
     def __init__(self, kit: Kit, no: int, name: str, holder: str, ttl: int) -> None:
+        _check_ttl(ttl)
         self._kit, self._no, self._name = kit, no, name
         self._holder, self._ttl = kit.key("holder", holder), ttl
 
@@ -311,9 +319,7 @@ class Resume(Once[TurnBegun]):
         return TurnBegun(turn=turn, right=right, appended=appended)
 
 
-def save_partial(
-    tx: Transaction, kit: Kit, no: int, right: Right, call: int, text: str
-) -> None:
+def save_partial(tx: Transaction, kit: Kit, no: int, right: Right, call: int, text: str) -> None:
     """Keep what was streamed so far, outside the log; recovery makes a message of it."""
     row = conversations.lock_fenced(tx, no, right.fence, right.conversation)
     if row.turn is None:
@@ -321,4 +327,3 @@ def save_partial(
     now = kit.clock.now()
     calls.save_partial(tx, kit, no, call, text)
     conversations.renew_right(tx, no, right.fence, now)
-

@@ -16,7 +16,7 @@ from clew.cli.settings import Settings, settings_of
 from clew.cli.text import one_line, short_ids
 from clew.cli.times import ago, stamp
 from clew.clock import SystemClock
-from clew.domain.conversations import ConversationInfo, ListFilter, Page
+from clew.domain.conversations import ConversationSummary, ListFilter, Page
 from clew.store.listing import list_page
 from clew.store.sqlite import SqliteBackend
 
@@ -46,7 +46,7 @@ def command(
     source, profile) between tabs.
     """
     settings = settings_of(ctx)
-    page = Page[ConversationInfo](())
+    page = Page[ConversationSummary](())
     if settings.path.exists():
         want = _filter(filters)
         with closing(SqliteBackend(settings.path, readers=1, create=False)) as backend:
@@ -76,9 +76,9 @@ def _filter(given: dict[str, Any]) -> ListFilter:
 def _read(
     backend: SqliteBackend, profile: str | None, want: ListFilter, limit: int,
     cursor: str | None, pinned_first: bool,
-) -> Page[ConversationInfo]:  # fmt: skip
+) -> Page[ConversationSummary]:  # fmt: skip
     """A page of any size, read in bounded ones."""
-    found: list[ConversationInfo] = []
+    found: list[ConversationSummary] = []
     first = pinned_first and profile is not None
     while True:
         size, at = min(PAGE, limit - len(found)), cursor
@@ -102,7 +102,7 @@ def _say_why(
         load(EMPTY).no_conversations(settings, tuple(counts.items()))
 
 
-def _table(settings: Settings, items: Sequence[ConversationInfo], all_profiles: bool) -> None:
+def _table(settings: Settings, items: Sequence[ConversationSummary], all_profiles: bool) -> None:
     if not items:
         return
     screen, now = settings.screen, SystemClock().now()
@@ -127,7 +127,7 @@ def _table(settings: Settings, items: Sequence[ConversationInfo], all_profiles: 
     screen.table(columns, rows)
 
 
-def _lines(settings: Settings, items: Sequence[ConversationInfo]) -> None:
+def _lines(settings: Settings, items: Sequence[ConversationSummary]) -> None:
     for info in items:
         fields = (
             info.id, info.title or "", stamp(info.active_at), str(info.message_count),

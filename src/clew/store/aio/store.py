@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from clew.domain.conversations import ConversationInfo, ListFilter, Page
+from clew.domain.conversations import ConversationSummary, ListFilter, Page
 from clew.domain.notes import Job, JobRight
 from clew.store import backup, bindings, deletion, dictionary, jobs, listing
 from clew.store.aio.database import AsyncDatabase, hop
@@ -60,7 +60,7 @@ class AsyncStore:
 
     async def list_all(
         self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None
-    ) -> Page[ConversationInfo]:
+    ) -> Page[ConversationSummary]:
         """Conversations of every profile, newest activity first."""
         self._db.kit.limits.check_page(limit)
         want = want or ListFilter()

@@ -169,6 +169,12 @@ SELECT c.no, c.id, c.profile, c.kind, c.source, o.id, c.base, c.head, c.view, c.
   c.ended_at, c.end_reason, c.reopened_at, c.meta, c.binned_at, c.prompt_hash, c.toolset_hash
 FROM conversation c LEFT JOIN conversation o ON o.no = c.origin
 
+-- macro: summary
+SELECT c.no, c.id, c.profile, c.kind, c.source, c.title_user, c.title_llm, c.title_derived,
+  c.preview, c.message_count, c.waiting, c.turn, c.cwd, c.git_root, c.git_branch, c.model,
+  c.pinned, c.archived, c.created_at, c.active_at, c.ended_at, c.end_reason
+FROM conversation c
+
 -- macro: residual
   AND (c.active_at, c.no) < (:active_at, :no) AND c.archived = :archived
   AND (CAST(:source AS TEXT) IS NULL OR c.source = :source)
@@ -187,28 +193,28 @@ ORDER BY c.active_at DESC, c.no DESC LIMIT :limit
 {{info}} WHERE c.no = :no
 
 -- name: conversation_list
-{{info}} WHERE c.profile = :profile AND c.archived = :archived AND c.kind <> 'delegate'
+{{summary}} WHERE c.profile = :profile AND c.archived = :archived AND c.kind <> 'delegate'
   AND c.binned_at IS NULL
 {{residual}}
 
 -- name: conversation_list_source
-{{info}} WHERE c.profile = :profile AND c.source = :source AND c.kind <> 'delegate'
+{{summary}} WHERE c.profile = :profile AND c.source = :source AND c.kind <> 'delegate'
   AND c.binned_at IS NULL
 {{residual}}
 
 -- name: conversation_list_project
 -- The second term lets the planner take the partial index.
-{{info}} WHERE c.profile = :profile AND coalesce(c.git_root, c.cwd) = :project
+{{summary}} WHERE c.profile = :profile AND coalesce(c.git_root, c.cwd) = :project
   AND coalesce(c.git_root, c.cwd) IS NOT NULL AND c.kind <> 'delegate' AND c.binned_at IS NULL
 {{residual}}
 
 -- name: conversation_list_pinned
-{{info}} WHERE c.profile = :profile AND c.pinned = 1 AND c.kind <> 'delegate'
+{{summary}} WHERE c.profile = :profile AND c.pinned = 1 AND c.kind <> 'delegate'
   AND c.binned_at IS NULL
 {{residual}}
 
 -- name: conversation_list_everywhere
-{{info}} WHERE c.archived = :archived AND c.kind <> 'delegate' AND c.binned_at IS NULL
+{{summary}} WHERE c.archived = :archived AND c.kind <> 'delegate' AND c.binned_at IS NULL
 {{residual}}
 
 -- name: conversation_list_children

@@ -114,15 +114,15 @@ class ReferenceConversation(ReferenceReader):
             if wanted and all(found) and not waits:
                 known = log.outcome(state, wanted, found, 0)
                 return TurnKnown(turn=turns.turn_of(state, known.seqs), appended=known)
-            fresh = log.fresh_of(wanted, found)
             open_turn = state.open_turn
             if open_turn is not None and turns.is_busy(state, now):
                 if not wanted:
                     raise TurnOpen(state.id, open_turn.number, state.holder)
-                queued = log.put(world, state, wanted, found, fresh)
+                queued = log.put(world, state, wanted, found, log.fresh_of(wanted, found))
                 return TurnQueued(appended=queued, turn=open_turn.number)
             turns.interrupt(state, now, "its holder was gone")
             log.open_for_append(state, now)
+            fresh = log.fresh_of(wanted, found)
             if not fresh and not state.waiting:
                 raise InputError("a turn begins with a message; none was given and none waits")
             number, first = len(state.turns) + 1, state.head + 1

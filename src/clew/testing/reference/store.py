@@ -10,7 +10,13 @@ from msgspec.structs import replace
 
 from clew.clock import Clock, SystemClock
 from clew.config import Limits
-from clew.domain.conversations import ConversationInfo, ListFilter, NewConversation, Page
+from clew.domain.conversations import (
+    ConversationInfo,
+    ConversationSummary,
+    ListFilter,
+    NewConversation,
+    Page,
+)
 from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
 from clew.errors import Ambiguous, InvalidCursor, NotFound
@@ -164,7 +170,7 @@ class ReferenceProfile:
     def list(
         self, want: ListFilter | None = None, *, limit: int = 50, cursor: str | None = None,
         pinned_first: bool = False,
-    ) -> Page[ConversationInfo]:  # fmt: skip
+    ) -> Page[ConversationSummary]:  # fmt: skip
         self._world.limits.check_page(limit)
         if cursor is not None and not cursor.isdecimal():
             raise InvalidCursor(cursor)
@@ -174,7 +180,7 @@ class ReferenceProfile:
         rows.sort(key=lambda row: (pinned_first and not row.pinned, -row.active_at))
         start = int(cursor or 0)
         following = str(start + limit) if len(rows) > start + limit else None
-        return Page(tuple(rows[start : start + limit]), following)
+        return Page(tuple(row.summary() for row in rows[start : start + limit]), following)
 
     def unfinished(self) -> tuple[ReferenceConversation, ...]:
         return tuple(
