@@ -1,4 +1,4 @@
-"""Writes INDEX.tsv: which test shows which behaviour of ../shared/spec/behaviours.md.
+"""Writes INDEX.tsv: which test shows which behaviour of docs/behaviours.md.
 
     python tests/contract/index.py
 

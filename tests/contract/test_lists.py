@@ -122,8 +122,8 @@ def test_a_list_of_a_time(profile: clew.Profile, clock: FakeClock) -> None:
         touch(profile, clock, name)
         times.append(clock.now())
     assert ids(profile.list(ListFilter(since=times[1]))) == ["c", "b"]
-    assert ids(profile.list(ListFilter(until=times[1]))) == ["b", "a"]
-    assert ids(profile.list(ListFilter(since=times[1], until=times[1]), limit=1)) == ["b"]
+    assert ids(profile.list(ListFilter(until=times[1]))) == ["a"]
+    assert ids(profile.list(ListFilter(since=times[1], until=times[1] + 1), limit=1)) == ["b"]
 
 
 def test_b49_the_list_is_of_every_source(profile: clew.Profile) -> None:

@@ -129,12 +129,14 @@ class Machine(RuleBasedStateMachine):
         self.made = 0
 
     def teardown(self) -> None:
-        for pair in self.touched.values():
-            self.look(pair)
-        problems = self.real.verify()
-        assert problems == [], problems
-        self.real.close()
-        shutil.rmtree(self.dir)
+        try:
+            for pair in self.touched.values():
+                self.look(pair)
+            problems = self.real.verify()
+            assert problems == [], problems
+        finally:
+            self.real.close()
+            shutil.rmtree(self.dir)
 
     # ------------------------------------------------------------------ both at once
 
@@ -406,4 +408,6 @@ class Machine(RuleBasedStateMachine):
 
 
 TestMachine = Machine.TestCase
-TestMachine.settings = settings(stateful_step_count=25)
+TestMachine.settings = settings(
+    max_examples=2 * settings.default.max_examples, stateful_step_count=25
+)

@@ -142,6 +142,27 @@ def test_replace_in_an_open_turn_tells_what_waits(conv: clew.Conversation) -> No
         turn.finish()
 
 
+class TestLongLoop:
+    @pytest.fixture
+    def limits(self) -> clew.Limits:
+        return clew.Limits(batch=3)
+
+    def test_a_long_list_is_replaced_by_one_that_is_a_little_longer(
+        self, conv: clew.Conversation
+    ) -> None:
+        """The limit is on what comes in, not on what is there."""
+        loop = [say(str(n)) for n in range(3)]
+        for start in range(3, 12, 3):
+            conv.replace(loop)
+            loop += [say(str(n)) for n in range(start, start + 3)]
+        conv.replace(loop)
+        assert texts(conv) == [str(n) for n in range(12)]
+        assert conv.cuts() == ()
+        with pytest.raises(clew.TooLarge):
+            conv.replace([*loop, *[say("more")] * 4])
+        assert len(texts(conv)) == 12
+
+
 def test_replace_with_a_bad_message_changes_nothing(conv: clew.Conversation) -> None:
     conv.add([say("a"), say("b")])
     with pytest.raises(clew.InputError):

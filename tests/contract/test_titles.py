@@ -80,6 +80,6 @@ def test_s34_5_a_compaction_changes_no_title(conv: clew.Conversation) -> None:
     conv.set_title("mine")
     conv.commit_attempt(
         conv.open_attempt().number,
-        clew.Proposal(covers_to=2, body=(), tokens_before=2, tokens_after=1),
+        clew.Proposal(covers_to=2, body=(clew.Ref(1, 2),), tokens_before=2, tokens_after=1),
     )
     assert shown(conv) == ("mine", "user")

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from talk import HOLDER, begun, compact, memory_dir, talk, texts
+from talk import HOLDER, begun, compact, talk, texts
 
 import clew
 from clew import CallPlan, CallResult, Draft, Role, Text, ToolCall, ToolResult
@@ -216,16 +217,15 @@ def test_a_name_that_cannot_be_stored_exactly_is_refused(
     assert _held(store) == []
 
 
-def test_job_names_and_profiles_are_names() -> None:
-    path = memory_dir() / "store.db"
-    with clew.open(path) as store:
+def test_job_names_and_profiles_are_names(fast_dir: Path) -> None:
+    with clew.open(fast_dir / "store.db") as store:
         for use in (lambda: store.claim_job(NASTY), lambda: store.profile(NASTY)):
             with pytest.raises(clew.InputError):
                 use()
 
 
-def test_every_text_column_has_a_case() -> None:
-    path = memory_dir() / "store.db"
+def test_every_text_column_has_a_case(fast_dir: Path) -> None:
+    path = fast_dir / "store.db"
     clew.open(path).close()
     columns = set(_text_columns(path))
     cases = CLEANED.keys() | KEPT.keys() | REFUSED.keys() | OURS

@@ -152,6 +152,7 @@ class FakeTurnstile:
         self.closed = False
         self.on_enter: list[BaseException] = []
         self.entries = 0
+        self.at_gate = threading.Semaphore(0)
         self.jam = False
         """Another process is inside as soon as we have left."""
 
@@ -164,6 +165,7 @@ class FakeTurnstile:
     def enter(self) -> None:
         if self.on_enter:
             raise self.on_enter.pop(0)
+        self.at_gate.release()
         assert self.free.wait(WAIT)
         self.entries += 1
         self.held_by = threading.get_ident()
@@ -526,10 +528,10 @@ def test_in_company_the_helper_keeps_its_place_for_those_who_come_back(it: Setup
     it.turnstile.free.clear()
     it.turnstile.jam = True
     it.spawn("a")
+    assert it.turnstile.at_gate.acquire(timeout=WAIT)
     it.turnstile.free.set()
     it.join()
-    helper = it.committer.line.helper
-    until(lambda: it.committer.line.leader is helper and not it.waiting, "queueing for nobody yet")
+    assert it.turnstile.at_gate.acquire(timeout=WAIT), "did not queue for those to come"
     it.spawn("b")
     it.turnstile.free.set()
     it.join()
@@ -545,9 +547,10 @@ def test_close_does_not_wait_for_a_helper_that_queues_for_nobody(it: Setup) -> N
     it.turnstile.free.clear()
     it.turnstile.jam = True
     it.spawn("a")
+    assert it.turnstile.at_gate.acquire(timeout=WAIT)
     it.turnstile.free.set()
     it.join()
-    until(lambda: not it.turnstile.free.is_set(), "the other process")
+    assert it.turnstile.at_gate.acquire(timeout=WAIT)
     start = time.monotonic()
     it.committer.close()
     assert time.monotonic() - start < WAIT / 2

@@ -93,7 +93,8 @@ class NewConversation(Struct, frozen=True, kw_only=True):
 
     id: str | None = None
     """An id from `ids.conversation()`, as the idempotency key of the creation."""
-    source: str = "api"
+    source: str | None = None
+    """Where it comes from; "api" when None, or the origin's for a branch or delegate."""
     title: str | None = None
     workspace: Workspace = Workspace()
     model: str | None = None
@@ -119,7 +120,9 @@ class ListFilter(Struct, frozen=True, kw_only=True):
     title: str | None = None
     """Part of the shown title; A to Z in any case."""
     since: int | None = None
+    """Active at this time (microseconds) or later."""
     until: int | None = None
+    """Active before this time."""
     pinned: bool | None = None
     archived: bool = False
     ended: bool | None = None

@@ -94,8 +94,8 @@ class Close(Once[Attempt]):
     ) -> None:  # fmt: skip
         self._kit, self._no, self._name, self._number = kit, no, name, number
         self._state: AttemptState = state
-        self._verdict = kit.label("verdict", verdict)
-        self._error = kit.label("summary error", error)
+        self._verdict = kit.remark(verdict)
+        self._error = kit.remark(error)
 
     def is_stored(self, tx: Transaction) -> bool:
         return get(tx, self._no, self._number) == self._first

@@ -92,7 +92,7 @@ class Branch(Once[int]):
                 place.git_branch or source.git_branch,
             ),
             model=given.model or source.model,
-            source=given.source or source.source,
+            source=source.source if given.source is None else given.source,
         )
 
 
@@ -108,8 +108,10 @@ class Delegate(Once[int]):
         existing = tx.row("conversation_no", id=self.id)
         if existing is not None and existing[1] == origin.profile:
             return existing[0]
-        affinity = conversations.info(tx, origin.no).affinity
+        source = conversations.info(tx, origin.no)
+        given = self._new.source
+        new = replace(self._new, source=source.source if given is None else given)
         return conversations.create(
-            tx, self._kit, origin.profile, self._new, id=self.id, kind="delegate", origin=origin,
-            attribution=affinity,
+            tx, self._kit, origin.profile, new, id=self.id, kind="delegate", origin=origin,
+            attribution=source.affinity,
         )  # fmt: skip

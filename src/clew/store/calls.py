@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Usage
-from clew.errors import NotFound
+from clew.errors import NotFound, TooLarge
 from clew.store import conversations
 from clew.store.backend import Row, Transaction
-from clew.store.codec import json_value
+from clew.store.codec import json_text, json_value
 from clew.store.conversations import Locked
 from clew.store.kit import Kit
 from clew.store.unit import Once
@@ -57,7 +57,7 @@ def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResu
         "model_call_finish", no=row.no, number=number, state=result.state, input=usage.input,
         output=usage.output, cached=usage.cached, reasoning=usage.reasoning, cost=result.cost,
         latency=result.latency, prefix_hash=kit.label("prefix hash", result.prefix_hash),
-        error=kit.label("call error", result.error),
+        error=kit.remark(result.error),
     )  # fmt: skip
     if not changed and tx.row("model_call_get", no=row.no, number=number) is None:
         raise NotFound("model call", str(number))
@@ -70,7 +70,9 @@ def interrupt(tx: Transaction, no: int, turn: int) -> None:
 
 def save_partial(tx: Transaction, kit: Kit, no: int, number: int, text: str) -> None:
     """Keep what was streamed so far beside the planned call."""
-    tx.run("model_call_partial", no=no, number=number, partial=kit.json("partial", text))
+    if len(text) > kit.limits.message:
+        raise TooLarge("partial", len(text), kit.limits.message)
+    tx.run("model_call_partial", no=no, number=number, partial=json_text(text))
 
 
 def all_of(tx: Transaction, no: int) -> tuple[ModelCall, ...]:

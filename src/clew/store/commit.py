@@ -26,8 +26,10 @@ from clew.store.turnstile import Turnstile
 
 T = TypeVar("T")
 
-LINGER = 0.05
-"""How long a leader waits for company, as a share of the last commit's time."""
+LINGER, LINGER_TASKS = 0.05, 0.5
+"""How long a leader waits for company, as a share of the last commit's time. Longer for tasks:
+those of a loop come back one after another, on one thread, each after its own code has run. With
+0.05 only half of them caught the next commit, and the other half waited for the one after it."""
 
 
 class Committer:
@@ -43,6 +45,7 @@ class Committer:
         self.patience = patience
         self.line = Line()
         self._crowd = 0
+        self._tasks = False
         self._running = 0
         self._outside = False
         self._starting = threading.Lock()
@@ -165,13 +168,15 @@ class Committer:
         """Wait a little for as many as came last time: those whom the last commit woke are on
         their way back, and without this they would miss this one and need another sync."""
         if self._crowd > 1:
-            self.line.gather(self._crowd, self.runner.sync * LINGER)
+            share = LINGER_TASKS if self._tasks else LINGER
+            self.line.gather(self._crowd, self.runner.sync * share)
 
     def _serve(self, caught: Errors, stay: bool) -> None:
         """Inside the turnstile: run a batch, leave as soon as it is committed, answer, hand on.
         `stay`: lead on if the batch had units, even when nobody has come since."""
         batch = self.line.take()
         self._crowd = len(batch)
+        self._tasks = bool(batch) and batch[0].loop is not None
         if batch:
             self._running = get_ident()
             self.runner.run(batch, caught)

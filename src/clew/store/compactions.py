@@ -92,6 +92,8 @@ class Commit(Once[Committed]):
         self._proposal, self._segment = proposal, segment
         self._body = kit.codec.pack(proposal.body)
         self._receipt = kit.json("receipt", proposal.receipt)
+        if number is not None and not proposal.body:
+            raise InvalidCompaction("a compaction without items would drop what it covers")
         if number is not None and proposal.tokens_after >= proposal.tokens_before:
             raise InvalidCompaction(
                 f"{proposal.tokens_after} tokens after, {proposal.tokens_before} before: "

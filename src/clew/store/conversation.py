@@ -131,7 +131,7 @@ class Conversation(ConversationReader):
     def interrupt_turn(self, why: str | None = None) -> bool:
         """End the open turn whoever holds it; its next write is refused. False: none was open."""
 
-        reason, now = self._db.kit.label("why", why), self._now()
+        reason, now = self._db.kit.remark(why), self._now()
 
         def interrupt(tx: Transaction, row: Locked) -> bool:
             turns.interrupt(tx, row, now, reason)
@@ -201,18 +201,16 @@ class Conversation(ConversationReader):
     ) -> Conversation:  # fmt: skip
         """A new conversation that continues this one's numbers: from its head, from a message, or
         of the line that cut `at_cut` hides. Give `new.id` to make a repeat harmless."""
+        new = new or NewConversation()
         unit = branches.Branch(
-            self._db.kit, self._no, self.id, self._new(new), uid=uid, at_cut=at_cut, head=head
+            self._db.kit, self._no, self.id, new, uid=uid, at_cut=at_cut, head=head
         )
         return Conversation(self._db, self._db.write(unit), unit.id, self.profile)
 
     def delegate(self, new: NewConversation | None = None) -> Conversation:
         """A sub-agent's conversation: empty, with this one as its origin."""
-        unit = branches.Delegate(self._db.kit, self._no, self.id, self._new(new))
+        unit = branches.Delegate(self._db.kit, self._no, self.id, new or NewConversation())
         return Conversation(self._db, self._db.write(unit), unit.id, self.profile)
-
-    def _new(self, new: NewConversation | None) -> NewConversation:
-        return new or NewConversation(source=self.info().source)
 
     # ------------------------------------------------------------------ compactions
 

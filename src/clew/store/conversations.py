@@ -25,6 +25,9 @@ from clew.store.drafts import TITLE, Prepared
 from clew.store.info import info_of
 from clew.store.kit import Kit
 
+DEFAULT_SOURCE = "api"
+"""Of a conversation whose maker names none."""
+
 
 class Locked(NamedTuple):
     """The row as it is while the unit holds its lock."""
@@ -124,7 +127,7 @@ def create(
         id=kit.key("conversation id", id),
         profile=profile,
         kind=kind,
-        source=kit.key("source", new.source),
+        source=kit.key("source", DEFAULT_SOURCE if new.source is None else new.source),
         origin=None if origin is None else origin.no,
         base=base,
         title_user=None if new.title is None else title_text(new.title),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TypeVar
 
+from clew.errors import ClewError
 from clew.store import dictionary
 from clew.store.backend import Backend, Unit
 from clew.store.kit import Kit
@@ -24,7 +26,8 @@ class Database:
         result = self.backend.write(unit)
         self._writes += 1
         if self._writes % dictionary.EVERY == 0:
-            dictionary.train_if_due(self.backend, self.kit)
+            with suppress(ClewError):  # the unit is durable; training is tried again later
+                dictionary.train_if_due(self.backend, self.kit)
         return result
 
     def read(self, reader: Unit[T]) -> T:

@@ -29,6 +29,12 @@ class Kit(NamedTuple):
             raise TooLarge(what, len(text), self.limits.label)
         return clean(text)
 
+    def remark(self, text: str | None) -> str | None:
+        """Why something failed or ended: cleaned and cut short, since its end must not fail."""
+        if text is None or len(text) <= self.limits.label:
+            return None if text is None else clean(text)
+        return clean(text[: self.limits.label - 1]) + "…"
+
     def key(self, what: str, text: str) -> str:
         """A text that is compared (key, id, source, profile): exact, not empty, limited."""
         if len(text) > self.limits.key:

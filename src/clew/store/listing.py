@@ -54,7 +54,8 @@ def _query(
         "limit": limit, "active_at": after[0], "no": after[1], "archived": int(want.archived),
     }  # fmt: skip
     if want.until is not None:
-        params["active_at"] = min(after[0], want.until)
+        position = min(after, (want.until, 0))  # 0: below every number, so the time is not in it
+        params["active_at"], params["no"] = position
     if profile is None:
         return tx.rows("conversation_list_everywhere", **params)
     params["profile"] = profile

@@ -112,13 +112,17 @@ class Store:
         right = self.claim_job("maintain")
         if right is None:
             return
-        for no in self._db.read(deletion.pending):
-            deletion.finish(self._backend, self._db.kit, no)
-        before = self._db.kit.clock.now() - INBOUND_DAYS * 86_400_000_000
-        self._db.write(lambda tx: bindings.expire_inbound(tx, before))
-        dictionary.train_if_due(self._backend, self._db.kit)
-        self._search.catch_up()
-        self.release_job(right)
+        done = False
+        try:
+            for no in self._db.read(deletion.pending):
+                deletion.finish(self._backend, self._db.kit, no)
+            before = self._db.kit.clock.now() - INBOUND_DAYS * 86_400_000_000
+            self._db.write(lambda tx: bindings.expire_inbound(tx, before))
+            dictionary.train_if_due(self._backend, self._db.kit)
+            self._search.catch_up()
+            done = True
+        finally:
+            self.release_job(right, done=done)
 
 
 def open_store(

@@ -215,7 +215,7 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         self._unasked = unasked_ids(draft.parts for draft in step.drafts)
         if step.state is not None:
             kit.choice("the state that ends a step", step.state, ENDS)
-        self._error = kit.label("turn error", step.error)
+        self._error = kit.remark(step.error)
         self._deliveries = [
             (kit.key("route", d.route), kit.json("payload", d.payload) or "null")
             for d in step.deliveries

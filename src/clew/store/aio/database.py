@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
+from clew.errors import ClewError
 from clew.store import dictionary
 from clew.store.backend import Backend, Unit
 from clew.store.database import Database
@@ -50,7 +52,8 @@ class AsyncDatabase:
         result = await self.backend.write_async(unit)
         self._writes += 1
         if self._writes % dictionary.EVERY == 0:
-            await hop(dictionary.train_if_due, self.backend, self.kit)
+            with suppress(ClewError):  # the unit is durable; training is tried again later
+                await hop(dictionary.train_if_due, self.backend, self.kit)
         return result
 
     async def read(self, reader: Unit[T]) -> T:

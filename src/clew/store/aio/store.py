@@ -111,10 +111,14 @@ class AsyncStore:
         right = await self.claim_job("maintain")
         if right is None:
             return
-        for no in await self._db.read(deletion.pending):
-            await hop(deletion.finish, self._backend, self._db.kit, no)
-        before = self._db.kit.clock.now() - INBOUND_DAYS * 86400000000
-        await self._db.write(lambda tx: bindings.expire_inbound(tx, before))
-        await hop(dictionary.train_if_due, self._backend, self._db.kit)
-        await hop(self._search.catch_up)
-        await self.release_job(right)
+        done = False
+        try:
+            for no in await self._db.read(deletion.pending):
+                await hop(deletion.finish, self._backend, self._db.kit, no)
+            before = self._db.kit.clock.now() - INBOUND_DAYS * 86400000000
+            await self._db.write(lambda tx: bindings.expire_inbound(tx, before))
+            await hop(dictionary.train_if_due, self._backend, self._db.kit)
+            await hop(self._search.catch_up)
+            done = True
+        finally:
+            await self.release_job(right, done=done)

@@ -78,11 +78,12 @@ class ReferenceConversation(ReferenceReader):
 
     def replace(self, messages: Iterable[ChatMessage | Draft]) -> Appended:
         drafts = [draft_of(message) for message in messages]
-        wanted = values.named(self._world, drafts) if drafts else []
+        wanted = values.named_all(self._world, drafts)
 
         def unit(world: World, state: State) -> Appended:
             there = log.visible(state)
             shared = log.shared(there, wanted)
+            values.check_batch(world.limits, len(wanted) - shared)
             if shared < len(there):
                 now = world.clock.now()
                 log.cut_from(state, there[shared].seq, "replace", now)
@@ -237,7 +238,7 @@ class ReferenceConversation(ReferenceReader):
             raise InputError("give a message or a cut to branch from, not both")
 
         def unit(world: World, origin: State) -> str:
-            given = new or NewConversation(source=origin.source)
+            given = records.descended(new, origin)
             if (known := records.known_id(world, self.profile, given.id)) is not None:
                 return known
             if head is not None and head != origin.head:
@@ -265,7 +266,7 @@ class ReferenceConversation(ReferenceReader):
 
     def delegate(self, new: NewConversation | None = None) -> ReferenceConversation:
         def unit(world: World, origin: State) -> str:
-            given = new or NewConversation(source=origin.source)
+            given = records.descended(new, origin)
             if (known := records.known_id(world, self.profile, given.id)) is not None:
                 return known
             state = records.create(world, self.profile, given)
@@ -300,8 +301,8 @@ class ReferenceConversation(ReferenceReader):
     def commit_attempt(
         self, number: int, proposal: Proposal, *, segment: tuple[str, str] | None = None
     ) -> Compaction:
-        if proposal.tokens_after >= proposal.tokens_before:
-            raise InvalidCompaction("a compaction must shrink what it stands for")
+        if not proposal.body or proposal.tokens_after >= proposal.tokens_before:
+            raise InvalidCompaction("a compaction must have items, and shrink what it stands for")
 
         def unit(world: World, state: State) -> Compaction | None:
             for record in state.compactions:

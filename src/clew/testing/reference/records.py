@@ -6,6 +6,8 @@ import hashlib
 import json
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from clew.domain.conversations import (
     ConversationInfo,
     NewConversation,
@@ -18,6 +20,12 @@ from clew.testing.reference import log, values
 from clew.testing.reference.state import AliasRow, State, World
 
 
+def descended(new: NewConversation | None, origin: State) -> NewConversation:
+    """What is said about a branch or delegate: from the same source, unless another is named."""
+    new = new or NewConversation()
+    return replace(new, source=origin.source) if new.source is None else new
+
+
 def create(world: World, profile: str, new: NewConversation) -> State:
     """A new conversation in the world."""
     now = world.clock.now() if new.created_at is None else new.created_at
@@ -27,7 +35,8 @@ def create(world: World, profile: str, new: NewConversation) -> State:
         raise NotFound("conversation", id)
     state = State(
         id=values.key(limits, "conversation id", id), profile=profile,
-        source=values.key(limits, "source", new.source), kind="root", origin=None, base=0,
+        source=values.key(limits, "source", "api" if new.source is None else new.source),
+        kind="root", origin=None, base=0,
         affinity=world.ids.uid().hex(), attribution=None, created_at=now, active_at=now,
         imported_at=new.imported_at,
         workspace=Workspace(

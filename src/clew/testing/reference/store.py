@@ -264,7 +264,7 @@ def _wanted(want: ListFilter, row: ConversationInfo) -> bool:
         all(getattr(want, name) in (None, value) for name, value in same.items())
         and (want.title is None or _folded(want.title) in _folded(row.title or ""))
         and (want.since is None or row.active_at >= want.since)
-        and (want.until is None or row.active_at <= want.until)
+        and (want.until is None or row.active_at < want.until)
     )
 
 

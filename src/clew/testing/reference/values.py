@@ -65,8 +65,18 @@ def named(world: World, drafts: Sequence[Draft]) -> list[Named]:
     """Checked drafts, each with its uid, their bytes put aside; or the first reason why not."""
     if not drafts:
         raise InputError("nothing to append; pass at least one message")
-    if len(drafts) > world.limits.batch:
-        raise TooLarge("batch (messages)", len(drafts), world.limits.batch)
+    check_batch(world.limits, len(drafts))
+    return named_all(world, drafts)
+
+
+def check_batch(limits: Limits, count: int) -> None:
+    """Refuse more messages than come in at once."""
+    if count > limits.batch:
+        raise TooLarge("batch (messages)", count, limits.batch)
+
+
+def named_all(world: World, drafts: Sequence[Draft]) -> list[Named]:
+    """As `named`, of any number."""
     ready = [_named(world, draft) for draft in drafts]
     for names in ([n.draft.key for n in ready], [n.uid for n in ready]):
         given = [name for name in names if name is not None]
