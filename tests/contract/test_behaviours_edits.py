@@ -36,7 +36,8 @@ def test_a_name_opens_the_conversation_it_was_given_to(profile: clew.Profile) ->
     talk(conv, "a", "b")
     attempt = conv.open_attempt().number
     conv.commit_attempt(
-        attempt, clew.Proposal(covers_to=1, body=(clew.Ref(1, 1),), tokens_before=9, tokens_after=1),
+        attempt,
+        clew.Proposal(covers_to=1, body=(clew.Ref(1, 1),), tokens_before=9, tokens_after=1),
         segment=("tool", "old-2"),
     )  # fmt: skip
     conv.claim_alias("tool", "old-1")

@@ -226,4 +226,3 @@ class Waiting(Struct, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = None
     state: str = "waiting"
     seq: int | None = None
-

@@ -9,9 +9,7 @@ from clew.errors import InputError, NotFound
 from clew.store.backend import Transaction
 
 
-def insert(
-    tx: Transaction, numbers: Sequence[int], blobs: Mapping[bytes, bytes | None]
-) -> None:
+def insert(tx: Transaction, numbers: Sequence[int], blobs: Mapping[bytes, bytes | None]) -> None:
     """Store bytes in the first of these conversations; what is there already stays. Where only the
     hash is known, one of them has to have the bytes."""
     for digest, data in blobs.items():

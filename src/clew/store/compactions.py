@@ -238,7 +238,10 @@ class UndoCompaction(Once[bool]):
 
 
 def expand(
-    tx: Transaction, kit: Kit, parts: Sequence[log.Segment], cut_list: Sequence[Cut],
+    tx: Transaction,
+    kit: Kit,
+    parts: Sequence[log.Segment],
+    cut_list: Sequence[Cut],
     compaction: Compaction,
 ) -> list[tuple[BodyItem, list[Message]]]:
     """Each body item with the messages it names, hidden ones left out."""

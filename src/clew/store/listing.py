@@ -70,9 +70,7 @@ def _statement(want: ListFilter, pinned: bool | None) -> str:
     return "conversation_list_source" if want.source is not None else "conversation_list"
 
 
-def children(
-    tx: Transaction, profile: str, no: int, limit: int
-) -> tuple[ConversationInfo, ...]:
+def children(tx: Transaction, profile: str, no: int, limit: int) -> tuple[ConversationInfo, ...]:
     """Branches and delegates of a conversation, newest first."""
     rows = tx.rows("conversation_list_children", origin=no, profile=profile, limit=limit)
     return tuple(info_of(row) for row in rows)

@@ -284,7 +284,10 @@ def replacing(tx: Transaction, parts: Sequence[Segment]) -> dict[int, int]:
 
 
 def in_place(
-    tx: Transaction, codec: Codec, parts: Sequence[Segment], cuts: Sequence[Cut],
+    tx: Transaction,
+    codec: Codec,
+    parts: Sequence[Segment],
+    cuts: Sequence[Cut],
     messages: list[Message],
 ) -> list[Message]:
     """Each replacing message in the place of the one it replaces, and nowhere else."""
@@ -334,9 +337,7 @@ def check_asked(tx: Transaction, codec: Codec, row: Locked, ids: set[str]) -> No
         )
 
 
-def not_asked(
-    tx: Transaction, codec: Codec, pieces: Sequence[Segment], ids: set[str]
-) -> set[str]:
+def not_asked(tx: Transaction, codec: Codec, pieces: Sequence[Segment], ids: set[str]) -> set[str]:
     """Which of these calls no message made, looked for from the newest back."""
     wanted = set(ids)
     for message in backwards(tx, codec, pieces):
@@ -361,4 +362,3 @@ def backwards(tx: Transaction, codec: Codec, pieces: Sequence[Segment]) -> Itera
             step = read_some(tx, codec, [(no, first, last)], 50, backward=True)
             yield from step
             last = step[-1].seq - 1 if step else first - 1
-
