@@ -9,8 +9,12 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+from clew.errors import InputError
+
 Micros = int
 SECOND: Micros = 1_000_000
+LATEST: Micros = 1 << 61
+"""The last time that a caller may give: lists sort and page by times, and begin above it."""
 
 
 class Clock(Protocol):
@@ -24,3 +28,9 @@ class SystemClock:
 
     def now(self) -> Micros:
         return time.time_ns() // 1000
+
+
+def check_time(what: str, at: Micros | None) -> None:
+    """Refuse a caller's time that a list could not sort or page by."""
+    if at is not None and not 0 <= at <= LATEST:
+        raise InputError(f"{what} is {at}; give microseconds since 1970, at most {LATEST}")

@@ -7,7 +7,7 @@
     ├── NotFound              no such conversation, message, cut, ... in this profile
     │   └── Ambiguous         a prefix that names several (attribute: candidates)
     ├── Refused               the state does not allow it; nothing was written
-    │   ├── KeyReused         the same key or uid with other content
+    │   ├── KeyReused         the same key, uid or id for something else (attribute: what)
     │   ├── BatchConflict     a batch of which only some keys are there (attribute: found)
     │   ├── Stale             the caller's head or view is not the current one
     │   ├── Ended             the conversation has ended (attribute: reason, boundary)
@@ -90,10 +90,17 @@ class Refused(ClewError):
 
 
 class KeyReused(Refused):
-    """A key or uid that already names a message with other content."""
+    """A name that is taken: a key or uid of a message with other content, or (`what` is
+    "conversation") an id of another conversation."""
 
-    def __init__(self, key: str, seq: int | None) -> None:
-        self.key, self.seq = key, seq
+    def __init__(self, key: str, seq: int | None, what: str = "message") -> None:
+        self.key, self.seq, self.what = key, seq, what
+        if what != "message":
+            super().__init__(
+                f"id {key!r} already names another {what}. Use a new id for a new {what}, "
+                f"or open the one that is there."
+            )
+            return
         where = "waiting in the inbox" if seq is None else f"at seq {seq}"
         super().__init__(
             f"key {key!r} already names another message ({where}). "

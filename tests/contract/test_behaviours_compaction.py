@@ -34,6 +34,15 @@ def test_a_deleted_conversation_takes_no_commit(profile: clew.Profile) -> None:
         conv.commit_attempt(number, proposal(1))
 
 
+def test_s07_7_a_commit_without_items_is_refused(conv: clew.Conversation) -> None:
+    talk(conv, "a", "b")
+    number = conv.open_attempt().number
+    empty = clew.Proposal(covers_to=1, body=(), tokens_before=9, tokens_after=1)
+    with pytest.raises(clew.InvalidCompaction, match="items"):
+        conv.commit_attempt(number, empty)
+    assert (conv.attempts()[0].state, conv.compactions(), texts(conv)) == ("open", (), ["a", "b"])
+
+
 @pytest.mark.parametrize("reason", ["stale", "closed"])
 def test_an_end_and_a_compaction_do_not_meet(conv: clew.Conversation, reason: str) -> None:
     """S07: a commit neither looks at an end nor clears one, so it cannot be aborted by it."""

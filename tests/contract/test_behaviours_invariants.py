@@ -60,16 +60,24 @@ BROKEN = [
     ("I-03", "UPDATE turn SET state = 'running', ended_at = NULL"),
     ("I-03", f"{FREE} UPDATE message SET turn = 1 WHERE conversation_no = 1 AND seq = 1"),
     ("I-04", "UPDATE conversation SET holder = 'x', held_at = 1, held_ttl = 1 WHERE no = 1"),
+    ("I-04", "UPDATE conversation SET fence = 0 WHERE no = 1"),
+    ("I-04", "UPDATE turn SET state = 'running', ended_at = NULL; "
+             "UPDATE conversation SET turn = 1 WHERE no = 1"),
+    ("I-04", "UPDATE turn SET state = 'waiting', ended_at = NULL; UPDATE conversation SET "
+             "turn = 1, holder = 'x', held_at = 1, held_ttl = 1 WHERE no = 1"),
     ("I-05", f"{FREE} UPDATE message SET key = 'k1' WHERE conversation_no = 2"),
     ("I-06", "UPDATE cut SET to_seq = 99 WHERE conversation_no = 1"),
+    ("I-06", "UPDATE conversation SET view = 0 WHERE no = 1"),
     ("I-07", f"{FREE} UPDATE message SET parts = "
              "(SELECT parts FROM message WHERE conversation_no = 1 AND seq = 3) "
              "WHERE conversation_no = 1 AND seq = 6"),
     ("I-08", "UPDATE compaction SET covers_to = 99"),
+    ("I-08", "UPDATE compaction SET covers_to = 6"),
     ("I-09", "UPDATE attempt SET state = 'failed'"),
     ("I-10", "UPDATE conversation SET generation = 3 WHERE no = 1"),
     ("I-10", "UPDATE compaction SET generation = 2"),
     ("I-11", "DELETE FROM blob"),
+    ("I-11", "UPDATE blob SET bytes = x'00'"),
     ("I-12", "UPDATE conversation SET ended_at = 1, end_reason = 'whatever' WHERE no = 1"),
     ("I-13", "UPDATE alias SET conversation = 'nobody'"),
     ("I-15", "UPDATE binding SET conversation = 'nobody'"),
@@ -131,6 +139,23 @@ def test_the_schema_refuses(fast_dir: Path, backend, rule: str, damage: str) -> 
     with pytest.raises(apsw.ConstraintError):
         connection.execute(damage).fetchall()
     connection.close()
+
+
+def test_verify_sees_a_pair_that_a_compaction_splits(fast_dir: Path, backend) -> None:
+    """I-08: of a turn; a message lies between the call and its result."""
+    path = fast_dir / "store.db"
+    with clew.open(path) as store:
+        conv = store.profile("me").create()
+        turn = begun(conv.begin_turn([clew.user("a")]))
+        turn.record([calls("c1"), clew.user("b"), clew.assistant("c"), result("c1")])
+        turn.finish()
+        compact(conv, 5, clew.Ref(1, 1), clew.Ref(2, 3))
+        assert store.verify() == []
+    for body, covers_to in (("body", 3), ("body", 4)):
+        with behind_its_back(path) as connection:
+            connection.execute(f"UPDATE compaction SET covers_to = {covers_to}, body = {body}")
+        with clew.open(path) as store:
+            assert {problem.invariant for problem in store.verify()} == {"I-08"}
 
 
 def test_i_14_each_title_has_a_column_of_its_own(fast_dir: Path, backend) -> None:

@@ -12,6 +12,11 @@ import clew
 from clew import CallPlan, CallResult, Draft, NewConversation, Role, Text
 
 BIG = 1 << 70
+CYCLIC: list[Any] = []
+CYCLIC.append(CYCLIC)
+DEEP: list[Any] = []
+for _ in range(5000):
+    DEEP = [DEEP]
 
 
 def _turn(conv: clew.Conversation) -> clew.TurnHandle:
@@ -36,6 +41,45 @@ BAD: dict[str, Use] = {
     "parts as a dictionary": lambda p, c: c.append(
         [Draft(role=Role.USER, parts=({"type": "text", "text": "x"},))]  # pyright: ignore
     ),
+    "nan": lambda p, c: c.append(
+        [Draft(role=Role.USER, parts=(clew.Unknown({"a": float("nan")}),))]
+    ),
+    "nan of a call": lambda p, c: c.append(
+        [Draft(role=Role.USER, parts=(clew.ToolCall("c", "f", extra={"a": float("inf")}),))]
+    ),
+    "nan in a result": lambda p, c: c.append(
+        [Draft(role=Role.TOOL, parts=(clew.ToolResult("c", (clew.Unknown(float("nan")),)),))]
+    ),
+    "nan in meta": lambda p, c: c.append([clew.user("x", meta={"a": float("nan")})]),
+    "nan in a new one's meta": lambda p, c: p.create(meta={"a": float("nan")}),
+    "nan in content": lambda p, c: c.add({"role": "user", "content": [float("nan")]}),
+    "cyclic": lambda p, c: c.add({"role": "user", "content": [CYCLIC]}),
+    "cyclic meta": lambda p, c: c.append([clew.user("x", meta={"a": CYCLIC})]),
+    "deep": lambda p, c: c.add({"role": "user", "content": DEEP}),
+    "nothing": lambda p, c: c.add(None),  # pyright: ignore
+    "a text": lambda p, c: c.add("x"),  # pyright: ignore
+    "a number to replace by": lambda p, c: c.replace(5),  # pyright: ignore
+    "a list as role": lambda p, c: c.add({"role": ["user"], "content": "x"}),
+    "a list as a draft's role": lambda p, c: c.append(
+        [Draft(role=["user"], parts=())]  # pyright: ignore
+    ),
+    "a list as kind of a role": lambda p, c: c.replace(
+        [Draft(role="usr", parts=())]  # pyright: ignore
+    ),
+    "a number as key": lambda p, c: c.append([clew.user("x", key=5)]),
+    "a number as uid": lambda p, c: c.append([clew.user("x", uid=5)]),
+    "a number as author": lambda p, c: c.append([clew.user("x", author=5)]),
+    "a text as tokens": lambda p, c: c.append([clew.user("x", tokens="5")]),
+    "a text as time": lambda p, c: c.append([clew.user("x", created_at="5")]),
+    "a list as meta": lambda p, c: c.append([clew.user("x", meta=[1])]),
+    "texts": lambda p, c: c.append(["a"]),  # pyright: ignore
+    "one draft": lambda p, c: c.append(clew.user("x")),  # pyright: ignore
+    "no parts": lambda p, c: c.append([Draft(role=Role.USER, parts=None)]),  # pyright: ignore
+    "base64 as bytes": lambda p, c: c.append(
+        [Draft(role=Role.USER, parts=(clew.Image(data="aGk="),))]  # pyright: ignore
+    ),
+    "role to search": lambda p, c: clew.SearchQuery(role="bad"),  # pyright: ignore
+    "limit of a search": lambda p, c: clew.SearchQuery(limit="9"),  # pyright: ignore
     "meta": lambda p, c: c.append([clew.user("x", meta={"a": object()})]),
     "ttl": lambda p, c: c.begin_turn([clew.user("x")], ttl=-1),
     "ttl of a resumed turn": lambda p, c: (_turn(c).wait(), c.resume_turn(ttl=0)),
@@ -92,3 +136,10 @@ def test_creating_with_fields_or_a_value_is_the_same(profile: clew.Profile) -> N
     one = profile.create(NewConversation(title="t"), source="cli")
     two = profile.create(title="t", source="cli")
     assert (one.info().title, one.info().source) == (two.info().title, two.info().source)
+
+
+def test_a_refusal_says_which_message(conv: clew.Conversation) -> None:
+    with pytest.raises(clew.InputError, match="message 2"):
+        conv.append([clew.user("x"), clew.user("y", tokens=-1)])
+    with pytest.raises(clew.InputError, match="message 2"):
+        conv.add([{"role": "user", "content": "x"}, {"role": "robot"}])

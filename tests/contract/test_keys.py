@@ -134,9 +134,15 @@ def test_a_withdrawn_message_stays_withdrawn_when_it_is_sent_again(
     conv.append([clew.user("wait", key="k")])
     assert conv.withdraw(1)
     turn.finish()
-    assert conv.append([clew.user("wait", key="k")]).new == 0
+    again = conv.append([clew.user("wait", key="k")])
+    assert (again.new, again.queued, again.seqs, again.numbers) == (0, False, (), ())
     assert texts(conv) == ["go"]
     assert conv.inbox() == ()
+    known = conv.begin_turn([clew.user("wait", key="k")])
+    assert isinstance(known, clew.TurnKnown)
+    assert (known.turn, known.appended.queued) == (None, False)
+    conv.replace([clew.user("go"), clew.user("wait", key="k")])
+    assert texts(conv) == ["go", "wait"]
 
 
 def test_unknown_values_are_compared_as_json(conv: clew.Conversation) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from collections.abc import Callable
 from typing import Any
@@ -57,7 +58,12 @@ def free(draw: st.DrawFn) -> Draft:
     )  # fmt: skip
 
 
-DRAFT = st.one_of(free(), free(), NAMED)
+HASH = hashlib.sha256(b"png").hexdigest()
+PICTURE = st.sampled_from([{"data": b"png"}, {"hash": HASH}, {"hash": HASH, "size": 3}]).map(
+    lambda fields: Draft(role=Role.USER, parts=(clew.Image(**fields),))
+)
+"""An image with its bytes, or by a hash that may not be here."""
+DRAFT = st.one_of(free(), free(), NAMED, PICTURE)
 BATCH = st.lists(DRAFT, min_size=1, max_size=3)
 MAYBE = st.lists(DRAFT, max_size=2)
 PLAN = st.none() | st.builds(clew.CallPlan, model=st.sampled_from(["m1", "m2"]))
@@ -297,6 +303,21 @@ class Machine(RuleBasedStateMachine):
     def delegate(self, conv: Pair) -> Any:
         new = self.new()
         return self.known(self.both(conv, lambda c: c.delegate(new)))
+
+    @rule(conv=conversations, seq=st.none() | PLACE, id=st.integers(1, MANY))
+    def repeat(self, conv: Pair, seq: int | None, id: int) -> None:
+        """Make a conversation of an id that is there: as it was made, or as something else."""
+        new = clew.NewConversation(id=f"c{id:03}", source="tg")
+        if new.id not in self.touched:
+            return
+
+        def branch(c: Any) -> Any:
+            return c.branch(None if seq is None else self.uid_at(c, seq), new=new)
+
+        self.both(conv, branch)
+        self.both(conv, lambda c: c.delegate(new))
+        self.both(self.profiles(), lambda p: p.create(new))
+        self.both(self.profiles(), lambda p: p.conversation(f"key {seq}", new=new))
 
     @rule(conv=conversations, at=st.none() | st.integers(0, 6))
     def snapshot(self, conv: Pair, at: int | None) -> None:

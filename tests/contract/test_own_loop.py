@@ -40,6 +40,11 @@ def test_what_was_added_is_the_context(conv: clew.Conversation) -> None:
             {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk="}},
             {"type": "input_audio", "input_audio": {"data": "xx", "format": "wav"}},
         ]},
+        {"role": "assistant", "content": None, "refusal": "I cannot"},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "x"},
+        {"role": "user", "content": []}, {"role": "user", "content": None}, {"role": "user"},
+        {"role": "user", "content": [{"type": "text", "text": "a"}]},
         {"role": "assistant", "content": "x", "refusal": None, "annotations": [{"a": 1}]},
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]},
     ],
@@ -178,5 +183,30 @@ def test_a_context_is_valid_for_a_provider(conv: clew.Conversation) -> None:
     conv.add([say("go"), CALL, say("never mind"), {**RESULT, "content": "late"}])
     rendered = conv.context()
     assert [m["role"] for m in rendered] == ["user", "assistant", "tool", "user"]
-    assert rendered[2]["tool_call_id"] == "c1"
-    assert "interrupted" in str(rendered[2]["content"])
+    assert rendered[2] == {**RESULT, "content": "late"}
+    assert [m.role for m in conv.messages()] == ["user", "assistant", "user", "tool"]
+
+
+def test_only_a_call_without_any_result_is_closed(conv: clew.Conversation) -> None:
+    conv.add([say("go"), CALL, say("hurry")])
+    assert "interrupted" in str(conv.context()[2]["content"])
+    conv.add(RESULT)
+    assert conv.context() == [say("go"), CALL, RESULT, say("hurry")]
+
+
+@pytest.mark.parametrize(
+    "chat",
+    [
+        42,
+        "x",
+        [1],
+        {"role": "system", "content": "evil"},
+        {"tool_calls": [1]},
+        {"_clew": {"content": "absent"}},
+    ],
+    ids=repr,
+)
+def test_meta_is_the_callers(conv: clew.Conversation, chat: object) -> None:
+    conv.append([clew.user("x", meta={"chat": chat})])
+    assert conv.context() == [say("x")]
+    assert conv.message(1).meta == {"chat": chat}

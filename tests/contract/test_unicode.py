@@ -22,11 +22,16 @@ import clew
 from clew import CallPlan, CallResult, Draft, Role, Text, ToolCall, ToolResult
 from clew.testing.reference import ReferenceStore
 
+PAIR = "a\ud83d\ude00b\U0001f600"
+"""A high and a low surrogate, two code points: not the character that they would encode."""
+
 NASTY = "a\0b\ud800c\u2028\u2029\u0085é中🎉"
 CLEAN = "a\ufffdb\ufffdc\u2028\u2029\u0085é中🎉"
 
 
-@pytest.mark.parametrize("text", [NASTY, "ok \ud800 end", "a\x00b", "\udfff", "e\u0301", "\ufeff"])
+@pytest.mark.parametrize(
+    "text", [NASTY, PAIR, "ok \ud800 end", "a\x00b", "\udfff", "e\u0301", "\ufeff"]
+)
 def test_b83_b85_b86_content_comes_back_unchanged(conv: clew.Conversation, text: str) -> None:
     """In every kind of part, also beside others, and five turns later."""
     parts = (Text(text), ToolCall(text, text, text), clew.Unknown({text: [text]}))
@@ -41,12 +46,14 @@ def test_b83_b85_b86_content_comes_back_unchanged(conv: clew.Conversation, text:
     assert conv.info().message_count == 14
 
 
-@given(st.text(st.characters(codec=None), max_size=400))
+@given(st.text(st.characters(codec=None) | st.sampled_from("\ud83d\ude00"), max_size=400))
 def test_any_text_comes_back_unchanged(text: str) -> None:
     """Long ones too, which are compressed; with a cut, an edit and a branch on the way."""
     conv = ReferenceStore().profile("me").create()
     conv.append([clew.user(text)])
     assert conv.message(1).text == text
+    conv.append([clew.user("x", meta={"k": [text]})])
+    assert conv.message(2).meta == {"k": [text]}
     packed = KIT_CODEC.pack((Text(text), Text(text * 3)))
     assert KIT_CODEC.parts(packed) == (Text(text), Text(text * 3))
 
@@ -272,3 +279,11 @@ def _held(store: clew.Store) -> list[tuple[str, str]]:
                 bad.append((column, repr(value)))
     connection.close()
     return bad
+
+
+def test_surrogates_stay_apart_in_meta(
+    store: clew.Store, profile: clew.Profile, conv: clew.Conversation
+) -> None:
+    conv.append([clew.user("x", meta={PAIR: PAIR})])
+    assert conv.message(1).meta == {PAIR: PAIR}
+    assert profile.create(meta={"k": PAIR}).info().meta == {"k": PAIR}

@@ -226,7 +226,7 @@ CREATE TABLE alias(
   kind TEXT NOT NULL CHECK(kind IN ('segment', 'foreign')),
   state TEXT NOT NULL CHECK(state IN ('claimed', 'ambiguous', 'deleted')),
   at INTEGER NOT NULL,
-  PRIMARY KEY(profile, source, foreign_id, conversation)
+  PRIMARY KEY(profile, foreign_id, source, conversation)
 ) STRICT, WITHOUT ROWID;
 CREATE TABLE todo(
   conversation_no INTEGER NOT NULL REFERENCES conversation(no),
@@ -281,8 +281,8 @@ CREATE TABLE change(
 ) STRICT;
 INSERT INTO "meta" VALUES ('min_writer_version', '1');
 INSERT INTO "meta" VALUES ('schema_version', '1');
-INSERT INTO "meta" VALUES ('stamp', '0a9559291b1265e0008920f516a49ad7');
-INSERT INTO "meta" VALUES ('store_id', 'a862bb36b52c858fa2f85086facafb60');
+INSERT INTO "meta" VALUES ('stamp', '8a34a9383889e77da3138a2dd465b573');
+INSERT INTO "meta" VALUES ('store_id', 'a20939c52ecd5628657f5568ec5671a4');
 INSERT INTO "end_reason" VALUES ('closed', 1);
 INSERT INTO "end_reason" VALUES ('daily', 1);
 INSERT INTO "end_reason" VALUES ('exhausted', 1);
@@ -365,6 +365,8 @@ CREATE INDEX conversation_by_project
 CREATE INDEX conversation_pinned ON conversation(profile, archived, pinned, active_at, no)
   WHERE pinned = 1 AND kind <> 'delegate' AND binned_at IS NULL;
 CREATE INDEX conversation_origin ON conversation(origin, no) WHERE origin IS NOT NULL;
+CREATE INDEX conversation_unfinished ON conversation(profile, no)
+  WHERE turn IS NOT NULL OR waiting > 0;
 CREATE INDEX conversation_binned ON conversation(no) WHERE binned_at IS NOT NULL;
 CREATE INDEX prompt_use_hash ON prompt_use(hash);
 CREATE UNIQUE INDEX message_seq ON message(conversation_no, seq);
@@ -379,7 +381,6 @@ CREATE UNIQUE INDEX inbox_key ON inbox(conversation_no, key) WHERE key IS NOT NU
 CREATE INDEX inbox_waiting ON inbox(conversation_no, number) WHERE state = 'waiting';
 CREATE INDEX inbound_at ON inbound(at);
 CREATE UNIQUE INDEX alias_claimed ON alias(profile, source, foreign_id) WHERE state = 'claimed';
-CREATE INDEX alias_foreign ON alias(profile, foreign_id);
 CREATE INDEX alias_conversation ON alias(conversation);
 CREATE UNIQUE INDEX goal_active ON goal(conversation_no) WHERE state = 'active';
 CREATE INDEX outbox_due ON outbox(next_at) WHERE state = 'pending';

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import multiprocessing
 import os
 import shutil
 import signal
@@ -23,6 +24,7 @@ import pytest
 from clew.errors import (
     Busy,
     Corrupt,
+    InputError,
     NotFound,
     SchemaTooNew,
     StoreClosed,
@@ -537,6 +539,17 @@ def test_a_file_that_is_no_database_is_refused_untouched(path: Path) -> None:
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_a_first_page_torn_while_the_wal_was_merged_is_taken_from_the_wal(
+    path: Path, open_store: Open
+) -> None:
+    program = "b = open_store(); b.write(put('kept', 100_000)); os.kill(os.getpid(), 9)"
+    killed = process(path, program)  # the file grows, so the commit has the first page, too
+    finish(killed, -signal.SIGKILL)
+    with path.open("r+b") as file:
+        file.write(os.urandom(512))
+    assert keys(open_store()) == ["kept"]
+
+
 def test_a_store_out_of_wal_mode_is_refused(path: Path, open_store: Open) -> None:
     open_store().close()
     connection = apsw.Connection(str(path))
@@ -628,57 +641,294 @@ def test_another_stamp_in_the_same_file(path: Path, backend: SqliteBackend) -> N
         keys(backend)  # the numbers that handles hold may name other rows now
 
 
-# -- forks
+# -- where nobody may write
+
+POWERLESS = """
+import ctypes, struct
+def powerless():  # root may write everywhere unless it gives that up
+    header = struct.pack("Ii", 0x20080522, 0)
+    assert ctypes.CDLL(None).capset(header, bytes(24)) == 0
+from clew.errors import StoreError
+def told(call, *words):
+    try: call()
+    except StoreError as error:
+        for word in words: assert word in str(error), error
+    else: raise AssertionError("no error")
+"""
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="permissions as on Linux")
 
 
-def test_a_forked_child_must_open_its_own(path: Path) -> None:
+@pytest.fixture
+def sealed(path: Path, open_store: Open) -> Iterator[Path]:
+    """The folder of a store that was closed cleanly; the test takes its rights away."""
+    backend = open_store()
+    backend.write(Put("kept"))
+    backend.close()
+    yield path.parent
+    path.parent.chmod(0o700)
+
+
+@linux
+def test_a_store_in_a_folder_without_the_right_to_write_is_read(path: Path, sealed: Path) -> None:
+    before = sorted(os.listdir(sealed))
+    sealed.chmod(0o500)
     out = finish(
         process(
             path,
-            """
-            b = open_store()
-            b.write(put("parent"))
-            b.read(lambda tx: tx.rows("count"))
-            b.change_token()
-            asyncio.run(b.write_async(put("task")))
-            def in_read(tx):
-                if os.fork() == 0:
-                    for name in ("rows", "run"):
-                        try: getattr(tx, name)("count")
-                        except StoreClosed: pass
-                        else: print("read in the child")
-                    os._exit(0)
-                os.wait()
-            b.read(in_read)
-            def in_unit(tx):
-                tx.run("put", key="in unit", body=None)
-                return os.fork()
-            try: pid = b.write(in_unit)
-            except Exception as error: print(type(error).__name__, flush=True); os._exit(0)
-            os.waitpid(pid, 0)
-            if os.fork() == 0:
-                for call in (lambda: b.write(put("child")), lambda: b.read(lambda tx: 1),
-                             b.change_token, lambda: asyncio.run(b.write_async(put("child"))),
-                             lambda: asyncio.run(b.read_async(lambda tx: 1))):
-                    try: print("no error", call())
-                    except StoreClosed as error: assert "open it again in the child" in str(error)
+            POWERLESS
+            + textwrap.dedent(
+                """
+                powerless()
+                b = open_store()
+                print(b.read(lambda tx: tx.rows("keys")), b.change_token() == b.change_token())
+                told(lambda: b.write(put("x")), "chmod", "clew backup")
+                told(lambda: asyncio.run(b.write_async(put("x"))), "chmod", "clew backup")
                 b.close()
-                assert threading.active_count() == 1
-                own = open_store()
-                own.write(put("own"))
-                own.close()
-                sys.exit(0)
-            assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
-            b.write(put("after"))
-            print([row[0] for row in b.read(lambda tx: tx.rows("keys"))])
-            b.close()
-            """,
+                """
+            ),
         )
     )
-    assert out.split("\n")[:-1] == [
-        "StoreError",
-        "['parent', 'task', 'in unit', 'own', 'after']",
-    ]
+    assert out == "[('kept',)] True\n"
+    assert sorted(os.listdir(sealed)) == before
+
+
+@linux
+def test_a_reader_without_locks_notices_a_writer(path: Path, sealed: Path) -> None:
+    reader = process(
+        path,
+        POWERLESS
+        + textwrap.dedent(
+            """
+            powerless()
+            b = open_store()
+            b.read(lambda tx: tx.rows("keys"))
+            os.chmod(os.path.dirname(sys.argv[1]), 0o700)
+            w = open_store(); w.write(put("new"))
+            told(lambda: b.read(lambda tx: tx.rows("keys")), "open the path again")
+            w.close()
+            told(lambda: b.read(lambda tx: tx.rows("keys")), "open the path again")
+            told(b.change_token, "open the path again")
+            b.close()
+            """
+        ),
+    )
+    sealed.chmod(0o500)
+    finish(reader)
+
+
+@linux
+def test_commits_that_cannot_be_read_without_writing_are_not_passed_over(
+    path: Path, sealed: Path
+) -> None:
+    killed = process(path, "b = open_store(); b.write(put('new')); os.kill(os.getpid(), 9)")
+    finish(killed, -signal.SIGKILL)
+    os.unlink(f"{path}-shm")
+    sealed.chmod(0o500)
+    program = 'powerless(); told(open_store, "was not closed cleanly", "chmod")'
+    finish(process(path, POWERLESS + program))
+
+
+@linux
+def test_a_file_without_the_right_to_write_is_read(path: Path, sealed: Path) -> None:
+    path.chmod(0o400)
+    program = """
+powerless()
+b = open_store()
+print(b.read(lambda tx: tx.rows("keys")))
+told(lambda: b.write(put("x")), "chmod", "clew backup")
+b.close()
+"""
+    assert finish(process(path, POWERLESS + program)) == "[('kept',)]\n"
+
+
+@pytest.mark.parametrize("name", ["", ":memory:", "file::memory:", "file:x.db?mode=ro", "a\0b"])
+def test_what_is_no_path_of_a_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"temporary folder|NUL"):
+        SqliteBackend(name)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_or_a_device_is_no_store(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="is a folder"):
+        SqliteBackend(tmp_path)
+    with pytest.raises(InputError, match="not a regular file"):
+        SqliteBackend(os.devnull)
+
+
+# -- forks
+
+
+FORKED = """
+def in_child(work):
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try: work(); code = 0
+        finally: sys.stdout.flush(); os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+def refused(path):
+    try: SqliteBackend(path, statements=STATEMENTS)
+    except StoreClosed as error: assert "spawn" in str(error)
+    else: raise AssertionError("opened " + path)
+"""
+
+
+def forking(path: Path, program: str) -> str:
+    return finish(process(path, FORKED + textwrap.dedent(program)))
+
+
+def test_a_forked_child_cannot_use_what_its_parent_has_open(path: Path) -> None:
+    out = forking(
+        path,
+        """
+        b = open_store()
+        b.write(put("parent"))
+        b.read(lambda tx: tx.rows("count"))
+        b.change_token()
+        asyncio.run(b.write_async(put("task")))
+        def in_read(tx):
+            def child():
+                for name in ("rows", "run"):
+                    try: getattr(tx, name)("count")
+                    except StoreClosed: pass
+                    else: print("read in the child")
+            in_child(child)
+        b.read(in_read)
+        def in_unit(tx):
+            tx.run("put", key="in unit", body=None)
+            return os.fork()
+        try: pid = b.write(in_unit)
+        except Exception as error: print(type(error).__name__, flush=True); os._exit(0)
+        os.waitpid(pid, 0)
+        def child():
+            for call in (lambda: b.write(put("child")), lambda: b.read(lambda tx: 1),
+                         b.change_token, lambda: asyncio.run(b.write_async(put("child"))),
+                         lambda: asyncio.run(b.read_async(lambda tx: 1))):
+                try: print("no error", call())
+                except StoreClosed as error: assert "spawn" in str(error), error
+            b.close()
+            assert threading.active_count() == 1
+            refused(sys.argv[1])
+        in_child(child)
+        b.write(put("after"))
+        print([row[0] for row in b.read(lambda tx: tx.rows("keys"))])
+        b.close()
+        """,
+    )
+    assert out.split("\n")[:-1] == ["StoreError", "['parent', 'task', 'in unit', 'after']"]
+
+
+def test_no_name_and_no_grandchild_opens_a_file_that_was_open_at_the_fork(path: Path) -> None:
+    forking(
+        path,
+        """
+        from clew.store.backup import backup
+        first, second = open_store(), open_store()
+        second.close()  # one is enough
+        first.write(put("parent"))
+        os.symlink(sys.argv[1], sys.argv[1] + ".soft")
+        os.link(sys.argv[1], sys.argv[1] + ".hard")
+        def child():
+            for name in (sys.argv[1], sys.argv[1] + ".soft", sys.argv[1] + ".hard"):
+                refused(name)
+            try: backup(sys.argv[1], sys.argv[1] + ".copy")
+            except StoreClosed: pass
+            else: raise AssertionError("copied")
+            in_child(lambda: refused(sys.argv[1]))
+            other = SqliteBackend(sys.argv[1] + ".other")
+            other.close()
+        in_child(child)
+        first.close()
+        """,
+    )
+    with contextlib.closing(
+        SqliteBackend(path, statements=STATEMENTS, migrations=[FIRST])
+    ) as backend:
+        assert keys(backend) == ["parent"]
+
+
+def test_children_that_try_neither_stop_nor_harm_a_busy_parent(path: Path) -> None:
+    """Forked at any moment of a commit, they keep neither the gate nor the turn, and what the
+    parent and whoever comes next were told is stored."""
+    out = forking(
+        path,
+        """
+        b = open_store(patience=5)
+        stop, told = threading.Event(), []
+        def work(name):
+            while not stop.is_set():
+                key = f"{name}{len(told)}"
+                b.write(put(key)); told.append(key)
+        threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+        for thread in threads: thread.start()
+        children = []
+        for _ in range(10):
+            time.sleep(0.01)
+            pid = os.fork()
+            if pid == 0:
+                try: refused(sys.argv[1])
+                except BaseException: os._exit(1)
+                time.sleep(2); os._exit(0)
+            children.append(pid)
+        before = len(told)
+        time.sleep(0.3)
+        assert len(told) > before, "a child holds something"
+        stop.set()
+        for thread in threads: thread.join()
+        b.close()
+        assert not os.path.exists(sys.argv[1] + "-wal")
+        b = open_store(); b.write(put("again")); told.append("again")
+        for pid in children: assert os.waitpid(pid, 0)[1] == 0
+        kept = {row[0] for row in b.read(lambda tx: tx.rows("keys"))}
+        print(sorted(set(told) - kept))
+        b.close()
+        """,
+    )
+    assert out == "[]\n"
+
+
+def test_a_child_opens_what_its_parent_had_closed(path: Path) -> None:
+    out = forking(
+        path,
+        """
+        b = open_store(); b.write(put("before")); b.change_token(); b.close()
+        def child():
+            own = open_store()
+            for n in range(20): own.write(put(f"child{n}"))
+            os.kill(os.getppid(), signal.SIGUSR1)
+            for n in range(20): own.write(put(f"late{n}"))
+            own.close()
+        def meanwhile(*_):
+            b = open_store(); b.write(put("parent")); b.close()
+        signal.signal(signal.SIGUSR1, meanwhile)
+        in_child(child)
+        b = open_store(); print(b.read(lambda tx: tx.row("count"))[0]); b.close()
+        """,
+    )
+    assert out == "42\n"
+
+
+def spawned(path: Path) -> None:
+    with contextlib.closing(
+        SqliteBackend(path, statements=STATEMENTS, migrations=[FIRST])
+    ) as backend:
+        backend.write(Put("spawned"))
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_a_spawned_child_opens_what_its_parent_has_open(
+    path: Path, backend: SqliteBackend, method: str
+) -> None:
+    backend.write(Put("parent"))
+    worker = multiprocessing.get_context(method).Process(target=spawned, args=(path,))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 0
+    assert keys(backend) == ["parent", "spawned"]
 
 
 def test_a_forked_child_that_ends_late_harms_nobody(path: Path) -> None:

@@ -50,6 +50,29 @@ def back(draft: Draft) -> dict[str, Any]:
             {"id": "c", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}]},
         {"role": "assistant", "reasoning_content": "hm", "content": "x"},
         {"role": "assistant", "content": "x", "refusal": None, "audio": {"id": "a"}},
+        {"role": "assistant", "content": None, "refusal": "no"},
+        {"role": "assistant", "content": None, "function_call": {"name": "f", "arguments": "{}"}},
+        {"role": "function", "name": "f", "content": "x"},
+        {"role": "assistant"}, {"role": "assistant", "content": None},
+        {"role": "assistant", "content": [], "tool_calls": []},
+        {"role": "assistant", "content": None, "tool_calls": None, "name": None},
+        {"role": "assistant", "tool_calls": [CALL]},
+        {"role": "assistant", "content": "x", "reasoning_content": ""},
+        {"role": "assistant", "content": "x", "reasoning_content": None},
+        {"role": "assistant", "content": "x", "reasoning_content": ["a"]},
+        {"role": "assistant", "tool_calls": [
+            CALL, {"id": "d", "function": {"name": "f", "arguments": {"a": "x"}, "strict": True}}]},
+        {"role": "user", "content": [{"type": "text", "text": "a"}]},
+        {"role": "user", "content": ["a"]}, {"role": "user", "content": ["a", {"type": "b"}, "c"]},
+        {"role": "user", "content": {"odd": 1}}, {"role": "user", "content": 5},
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": ""}}]},
+        {"role": "user", "content": [
+            {"type": "image_url", "image_url": {"url": "u", "detail": None}}]},
+        {"role": "tool", "tool_call_id": "c1", "content": None, "name": None},
+        {"role": "tool", "tool_call_id": "c1"},
+        {"role": "tool", "tool_call_id": "c1", "content": [], "reasoning_content": "x"},
+        {"role": "tool", "tool_call_id": "c1", "content": [{"type": "text", "text": "a"}]},
+        {"role": "tool", "tool_call_id": "c1", "content": {"a": 1}},
         {"role": "tool", "tool_call_id": "c1", "content": "ok"},
         {"role": "tool", "tool_call_id": "c1", "name": "run", "content": [
             {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
@@ -101,7 +124,10 @@ def test_parts_are_what_they_are() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {}, {"role": None}, {"role": "robot"}, {"role": ["user"][0] + " "},
+        {}, {"role": None}, {"role": ["user"]}, {"role": "user", "content": "x", "_clew": {}},
+        {"role": "user", "content": "x", "name": 5}, {"role": "user", "content": "x", "id": ["a"]},
+        {"role": "assistant", "tool_calls": 5}, {"role": "assistant", "tool_calls": [5]},
+        {"role": "robot"}, {"role": ["user"][0] + " "},
         {"role": "tool", "content": "x"},
         {"role": "user", "content": b"bytes"},
         {"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "x"}}]},
@@ -113,6 +139,35 @@ def test_parts_are_what_they_are() -> None:
 def test_what_is_no_message_is_refused(bad: Any) -> None:
     with pytest.raises(InputError):
         draft_of(bad)
+
+
+@given(
+    st.none() | st.integers() | st.text(max_size=3) | st.dictionaries(
+        st.sampled_from(["role", "content", "tool_calls", "tool_call_id", "x", "_clew"]),
+        st.none() | st.integers() | st.lists(st.integers(), max_size=2) | st.dictionaries(
+            st.sampled_from(["role", "content", "strings", "untyped", "objects"]),
+            st.sampled_from(["absent", "null", "list", "bare", "function", [0], 5, None]),
+        ),
+    )
+)  # fmt: skip
+def test_meta_is_the_callers_and_overrides_nothing(chat: Any) -> None:
+    for parts in ((Text("a"),), (Text("a"), ToolCall("c", "f", "x"))):
+        message = chat_of(Role.ASSISTANT, parts, no_blob, None, {"chat": chat})
+        assert message["role"] == "assistant"
+        assert message["content"] in ("a", ["a"], [{"type": "text", "text": "a"}])
+        assert not message.get("tool_calls") or len(parts) == 2
+        assert "tool_call_id" not in message
+    result = chat_of(Role.TOOL, (ToolResult("c", "x"),), no_blob, None, {"chat": chat})
+    assert result["content"] == "x"
+
+
+def test_the_common_messages_need_no_meta() -> None:
+    for message in (
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [CALL]},
+        {"role": "tool", "tool_call_id": "c1", "content": "ok"},
+    ):
+        assert draft_of(message).meta is None
 
 
 def test_bytes_are_rendered_as_data_urls() -> None:
@@ -156,7 +211,12 @@ def say(text: str = "x") -> tuple[Any, ...]:
         ([call("a", "b"), answer("a"), say()], ["call a b", "ok a", "closed b", "say"]),
         ([call("a")], ["call a", "closed a"]),
         ([answer("a"), say()], ["say"]),
-        ([call("a"), say(), answer("a")], ["call a", "closed a", "say"]),
+        ([call("a"), say(), answer("a")], ["call a", "ok a", "say"]),
+        ([call("a"), say(), call("b"), answer("b", "a")],
+         ["call a", "ok a", "say", "call b", "ok b"]),
+        ([call("a"), call("a"), answer("a")], ["call a", "closed a", "call a", "ok a"]),
+        ([call("a"), answer("a", "gone")], ["call a", "ok a"]),
+        ([answer("a"), call("a")], ["call a", "closed a"]),
         ([call("a"), call("b"), answer("b")], ["call a", "closed a", "call b", "ok b"]),
         ([call("a"), answer("a"), answer("a")], ["call a", "ok a"]),
         ([call("a"), answer("a"), call("a"), answer("a")], ["call a", "ok a"] * 2),

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew import Corrupt, InputError, Reasoning, Text, TooLarge, ToolCall, ToolResult, Unknown
+from clew.domain.parts import check_parts
+from clew.domain.values import check_json
 from clew.store.codec import (
     ESCAPED,
     PLAIN,
@@ -21,7 +23,9 @@ from clew.store.codec import (
     train,
 )
 
-TEXT = st.text(st.characters(codec=None), max_size=300)
+TEXT = st.text(st.characters(codec=None), max_size=300) | st.text(
+    st.sampled_from('a\\"u\0 \ud83d\ude00\U0001f600é'), max_size=12
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
@@ -51,7 +55,49 @@ def test_values_come_back_unchanged(value: Any) -> None:
     assert codec.value(codec.pack(value), Any) == value
     text = json_text(value)
     assert json_value(text) == value
-    assert text is None or text.isascii()
+    assert text is None or not any(0xD800 <= ord(c) < 0xE000 or c == "\0" for c in text)
+
+
+def test_surrogates_are_kept_apart() -> None:
+    for value in ("a\ud83d\ude00b", "\ud83d\ude00\U0001f600", "\\ud83d\ud83d\ude00\\"):
+        assert list(json_value(json_text({value: [value]}))) == [value]
+        assert Codec().parts(Codec().pack((Text(value),))) == (Text(value),)
+    assert (json_text("\U0001f600") or "").isascii()
+
+
+def deep(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = {"a": [value]}
+    return value
+
+
+def cyclic() -> Any:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+BAD = {
+    "nan": [1, {"a": float("nan")}], "infinity": float("-inf"), "deep": deep(60),
+    "deeper": deep(100_000), "cyclic": cyclic(), "object": object(), "key": {1: 2},
+    "digits": 10**5000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_would_not_come_back_is_refused(what: str) -> None:
+    for write in (json_text, check_json, Codec().pack):
+        with pytest.raises(InputError):
+            write(BAD[what]) if write is not check_json else check_json("x", BAD[what])
+    with pytest.raises(InputError, match=r"Unknown\.value"):
+        check_parts((Unknown(BAD[what]),))
+
+
+def test_a_refusal_names_the_place() -> None:
+    with pytest.raises(InputError, match=r"meta\['a'\]\[1\] is nan"):
+        json_text({"a": [1, float("nan")]}, "meta")
+    assert json_value(json_text(deep(50))) == deep(50)
 
 
 def test_the_tag_says_how_it_is_packed() -> None:

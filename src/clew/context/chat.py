@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from clew.domain.chat import BlobReader, chat_of, split_results
+from clew.domain.chat import BlobReader, chat_of, has_more, is_function_result, split_results
 from clew.domain.compactions import Inline, Ref, Stub
 from clew.domain.messages import Message, Role
-from clew.domain.parts import Parts, Reasoning, Text, ToolResult, answered_ids, call_ids
+from clew.domain.parts import Parts, Reasoning, Text, ToolResult, call_ids
 
 if TYPE_CHECKING:
     from clew.store.reading import ContextInputs
@@ -32,9 +32,11 @@ def chat_context(
     if inputs.prompt is not None:
         rendered.append({"role": "system", "content": inputs.prompt})
     for role, parts, author, meta in closed_calls(_entries(inputs)):
-        for piece in split_results(_for_model(parts, model)):
-            if piece:
-                rendered.append(chat_of(role, piece, blob, author, meta))
+        shown = _for_model(parts, model)
+        if parts and not shown and not has_more(meta):
+            continue  # nothing but another model's thinking
+        for piece in split_results(shown):
+            rendered.append(chat_of(role, piece, blob, author, meta))
     return rendered
 
 
@@ -42,7 +44,8 @@ def _entries(inputs: ContextInputs) -> Iterator[Entry]:
     for item, messages in inputs.covered:
         match item:
             case Inline(role=role, parts=parts):
-                yield role, parts, None, None
+                if parts:
+                    yield role, parts, None, None
             case Stub(text=text):
                 yield _stub(messages[0], text)
             case Ref():
@@ -66,23 +69,46 @@ def _stub(message: Message, text: str) -> Entry:
 
 
 def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries, each run of tool results completed before anything else follows."""
-    wanted: list[str] = []
-    for entry in entries:
-        role, parts, _, _ = entry
-        if role is not Role.TOOL and wanted:
-            yield _interrupted(wanted)
-            wanted = []
-        if role is Role.TOOL:
-            answered = answered_ids(parts)
-            if not set(answered) & set(wanted):
-                continue  # its call is gone: no provider accepts the result alone
-            wanted = [call for call in wanted if call not in answered]
-        yield entry
-        if role is Role.ASSISTANT:
-            wanted = list(call_ids(parts))
-    if wanted:
-        yield _interrupted(wanted)
+    """The entries, each call followed by its result wherever that was stored, or a synthetic one.
+
+    A result answers the newest call of its id before it that no other result has answered; one
+    whose call is gone is left out, since no provider accepts it alone.
+    """
+    listed = list(entries)
+    unanswered: dict[int, list[str]] = {}
+    """By the place of the message that made the calls."""
+    behind: dict[int, list[Entry]] = {}
+    open_calls: dict[str, list[int]] = {}
+    for at, entry in enumerate(listed):
+        if entry[0] is Role.ASSISTANT and (ids := call_ids(entry[1])):
+            unanswered[at], behind[at] = list(ids), []
+            for call in ids:
+                open_calls.setdefault(call, []).append(at)
+        elif _is_results(entry):
+            for place, results in _by_call(entry, open_calls).items():
+                for result in results:
+                    unanswered[place].remove(result.call_id)
+                behind[place].append((entry[0], tuple(results), *entry[2:]))
+    for at, entry in enumerate(listed):
+        if not _is_results(entry):
+            yield entry
+        if at in behind:
+            yield from behind[at]
+            if unanswered[at]:
+                yield _interrupted(unanswered[at])
+
+
+def _is_results(entry: Entry) -> bool:
+    return entry[0] is Role.TOOL and not is_function_result(entry[3])
+
+
+def _by_call(entry: Entry, open_calls: dict[str, list[int]]) -> dict[int, list[ToolResult]]:
+    """The results of a message by the place of the call that each of them answers."""
+    found: dict[int, list[ToolResult]] = {}
+    for part in entry[1]:
+        if isinstance(part, ToolResult) and (places := open_calls.get(part.call_id)):
+            found.setdefault(places.pop(), []).append(part)
+    return found
 
 
 def _interrupted(calls: list[str]) -> Entry:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import enum
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import msgspec
 from msgspec import Struct
 
+from clew.clock import check_time
 from clew.domain.parts import Parts, Text, plain_text
+from clew.domain.values import json_text, json_value
+from clew.errors import InputError
 
 
 class Role(enum.StrEnum):
@@ -37,7 +39,8 @@ class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A message before it is accepted.
 
     `uid` (32 hexadecimal characters) is minted by the store unless the caller brings one; `key` is
-    the caller's own idempotency key. Writing either a second time returns the first message.
+    the caller's own idempotency key. Writing either a second time returns the first message, or
+    raises KeyReused when role or parts differ; author, meta and the other fields are not compared.
     `after` is the head the caller saw when it first tried to write this uid: the store looks for
     the uid only above it.
     """
@@ -54,6 +57,48 @@ class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
     meta: dict[str, Any] | None = None
     created_at: int | None = None
     """Microseconds; the store's clock when None."""
+
+
+def known_role(role: object) -> bool:
+    """Whether this is a role, or the word for one."""
+    return isinstance(role, str) and role in ROLE_CODES
+
+
+def check_drafts(drafts: object) -> None:
+    """Refuse what is no list of drafts."""
+    if isinstance(drafts, Sequence) and not isinstance(drafts, str | bytes | bytearray):
+        return
+    raise InputError(f"messages is a {type(drafts).__name__}; pass a list of Drafts")
+
+
+def check_draft(draft: Draft) -> None:
+    """Refuse what is no draft, or has a field of another type, but for texts and parts."""
+    if not isinstance(draft, Draft):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            f"a message is a {type(draft).__name__}; pass a clew.Draft, or use add() for dicts"
+        )
+    if type(draft.role) is not Role and not known_role(draft.role):
+        raise InputError(f"role is {draft.role!r}; give one of {', '.join(Role)}")
+    if not isinstance(draft.parts, tuple | list):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"parts is a {type(draft.parts).__name__}; pass a tuple of parts")
+    if draft.tokens is not None:
+        _whole("tokens", draft.tokens)
+        if draft.tokens < 0:
+            raise InputError(f"tokens is {draft.tokens}; give the count, or None if nobody counted")
+    if draft.created_at is not None:
+        _whole("created_at", draft.created_at)
+        check_time("created_at", draft.created_at)
+    if draft.replaces is not None:
+        _whole("replaces", draft.replaces)
+    if draft.after != 0:
+        _whole("after", draft.after)
+    if draft.meta is not None and not isinstance(draft.meta, dict):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"meta is a {type(draft.meta).__name__}; pass a dictionary")
+
+
+def _whole(what: str, value: object) -> None:
+    if not isinstance(value, int):
+        raise InputError(f"{what} is {value!r}; pass a whole number")
 
 
 class Message(Struct, eq=False, gc=False):
@@ -82,7 +127,7 @@ class Message(Struct, eq=False, gc=False):
         meta: dict[str, Any] | None = None,
     ) -> Message:  # fmt: skip
         """A message from values."""
-        text = None if meta is None else json.dumps(meta)
+        text = json_text(meta, "meta")
         code = ROLE_CODES[role]
         message = cls(
             (seq, bytes.fromhex(uid), code, b"", created_at, key, turn, author, api_group,
@@ -143,7 +188,7 @@ class Message(Struct, eq=False, gc=False):
 
     @property
     def meta(self) -> dict[str, Any] | None:
-        return None if self._row[11] is None else json.loads(self._row[11])
+        return json_value(self._row[11])
 
     @property
     def text(self) -> str:
@@ -197,7 +242,8 @@ class Appended(Struct, frozen=True):
     """Outcome of an append.
 
     `seqs`: the log positions, in the order of the drafts; empty when `queued`.
-    `queued`: a turn is open, so the messages wait in the inbox (`numbers` there).
+    `queued`: a turn is open, so the messages wait in the inbox (`numbers` there). Neither seqs nor
+    numbers: they were withdrawn from it, and their keys stay taken.
     `head`: the conversation's head afterwards.
     `new`: how many of them this call wrote; 0 means all were there already.
     """

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import msgspec
 from msgspec import Struct
+
+from clew.domain.values import check_json
+from clew.errors import InputError
 
 
 class Text(Struct, tag="text", frozen=True, omit_defaults=True):
@@ -86,6 +90,36 @@ class ToolResult(Struct, tag="tool_result", frozen=True, omit_defaults=True):
 
 Part = Text | Reasoning | ToolCall | ToolResult | Image | File | Unknown
 Parts = tuple[Part, ...]
+
+
+def check_parts(parts: Parts) -> None:
+    """Refuse what would not come back: a message that cannot be decoded must not be written."""
+    for part in parts:
+        if type(part) is Text and isinstance(part.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            continue
+        _check_part(part)
+
+
+def _check_part(part: Part) -> None:
+    name = type(part).__name__
+    if not isinstance(part, Part):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(f"a part is a {name}; pass clew.Text and its like")
+    match part:
+        case Unknown(value=value):
+            check_json("Unknown.value", value)
+            return
+        case ToolCall(extra=extra):
+            check_json("ToolCall.extra", extra)
+        case ToolResult(content=tuple(pieces)):
+            check_parts(pieces)
+        case Image(data=data) | File(data=data) if data is not None:
+            raise InputError(f"{name}.data is a {type(data).__name__}; pass bytes")
+        case _:
+            pass
+    try:
+        msgspec.convert(msgspec.to_builtins(part), Part)
+    except (TypeError, RecursionError, msgspec.ValidationError) as error:
+        raise InputError(f"a {name} cannot be stored: {error}") from None
 
 
 def plain_text(parts: Parts) -> str:

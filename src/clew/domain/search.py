@@ -6,8 +6,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from clew.domain.messages import Role
-from clew.domain.text import exact
+from clew.domain.messages import Role, known_role
+from clew.domain.text import a_text, exact
 from clew.errors import InputError
 
 Order = Literal["newest", "relevance"]
@@ -50,7 +50,14 @@ class SearchQuery(Struct, frozen=True, kw_only=True):
     """`SearchPage.next` of the page before, from the same query."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.limit <= MAX_LIMIT:
+        a_text("text", self.text)
+        if self.role is not None and not known_role(self.role):
+            raise InputError(f"role is {self.role!r}; give one of {', '.join(Role)}")
+        for what in ("since", "until"):
+            at: object = getattr(self, what)
+            if at is not None and not isinstance(at, int):
+                raise InputError(f"{what} is {at!r}; give microseconds since 1970, a whole number")
+        if not isinstance(self.limit, int) or not 1 <= self.limit <= MAX_LIMIT:  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError(f"limit is {self.limit}; give a number from 1 to {MAX_LIMIT}")
         if self.order not in ("newest", "relevance"):
             raise InputError(f"order is {self.order!r}; give 'newest' or 'relevance'")

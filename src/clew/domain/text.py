@@ -10,6 +10,12 @@ _REFUSED = re.compile("[\x00\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
 
 
+def a_text(what: str, value: object) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        raise InputError(f"{what} is a {type(value).__name__}; pass a text (str)")
+
+
 def clean(text: str) -> str:
     """Replace NUL and lone surrogates, which TEXT columns cannot hold on every engine.
 
@@ -24,6 +30,7 @@ def cleaned(text: str | None) -> str | None:
 
 def exact(what: str, text: str) -> str:
     """A key or name that is compared: it must be storable as it is, or two could become one."""
+    a_text(what, text)
     if not text:
         raise InputError(f"{what} is empty; give a non-empty text")
     if _REFUSED.search(text):

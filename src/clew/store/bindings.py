@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from clew.domain.conversations import NewConversation
 from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
-from clew.errors import Ended, NotFound
+from clew.errors import Ended, KeyReused
 from clew.store import conversations, inbox, turns
 from clew.store.append import Append
 from clew.store.backend import Transaction
@@ -84,21 +84,23 @@ class Bind(Once[Bound]):
         """For units that route as part of something else."""
         place, now = self._place, self._kit.clock.now()
         # Lock order: the binding first, then its conversation.
-        tx.run(
-            "binding_insert", profile=place.profile, source=place.source, key=place.key,
-            conversation=self._id, at=now,
-        )  # fmt: skip
-        bound = find(tx, place)
-        if bound is None:  # the id is bound to another key of this source: its creation was retried
-            raise NotFound("binding", place.key)
-        if bound == self._id:
+        before = find(tx, place)
+        if before is None:
+            tx.run(
+                "binding_insert", profile=place.profile, source=place.source, key=place.key,
+                conversation=self._id, at=now,
+            )  # fmt: skip
+        bound = find(tx, place) if before is None else before
+        if bound is None:  # the id is bound to another key of this source
+            raise KeyReused(self._id, None, "conversation")
+        if before is None and bound == self._id:
             new = replace(self._new, source=place.source)
-            conversations.create(tx, self._kit, place.profile, new, id=self._id)
+            conversations.create(tx, self._kit, place.profile, new, id=self._id, unused=True)
             return Bound(self._id, True)
         row = conversations.lock_by_id(tx, place.profile, bound)
         if row.ended_at is not None and row.boundary:
             return Bound(reset_onto(tx, self._kit, place, self._new, self._id, None), True)
-        return Bound(bound, False)
+        return Bound(bound, bound == self._id)
 
 
 def reset_onto(
@@ -114,7 +116,7 @@ def reset_onto(
         if reason is not None:
             conversations.end(tx, row, reason, now)
     no = conversations.create(
-        tx, kit, place.profile, replace(new, source=place.source, id=None), id=id
+        tx, kit, place.profile, replace(new, source=place.source, id=None), id=id, unused=True
     )
     if row is None:
         tx.run(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 
 from clew.domain.parts import File, Image, Parts, ToolResult
 from clew.errors import InputError, NotFound
@@ -11,14 +12,20 @@ from clew.store.backend import Transaction
 
 def insert(tx: Transaction, numbers: Sequence[int], blobs: Mapping[bytes, bytes | None]) -> None:
     """Store bytes in the first of these conversations; what is there already stays. Where only the
-    hash is known, one of them has to have the bytes."""
+    hash is known, one of them has to have the bytes: the first gets its own copy, so that what it
+    says never needs the bytes of another, which may be deleted."""
     for digest, data in blobs.items():
         if data is not None:
             tx.run("blob_insert", no=numbers[0], hash=digest, bytes=data)
-        elif all(tx.row("blob_known", no=no, hash=digest) is None for no in numbers):
+            continue
+        known = (no for no in numbers if tx.row("blob_known", no=no, hash=digest) is not None)
+        holder = next(known, None)
+        if holder is None:
             raise InputError(
                 f"no bytes with the hash {digest.hex()} are stored in this conversation; pass them"
             )
+        if holder != numbers[0]:
+            copy(tx, numbers[0], holder, {digest})
 
 
 def get(tx: Transaction, numbers: Sequence[int], digest: str) -> bytes:
@@ -49,6 +56,14 @@ def copy(tx: Transaction, branch: int, no: int, digests: set[bytes]) -> None:
     """Give a branch its own copy of blobs it refers to."""
     for digest in sorted(digests):
         tx.run("blob_copy", branch=branch, no=no, hash=digest)
+
+
+def damaged(tx: Transaction, no: int) -> Iterator[str]:
+    """Hashes of a conversation's blobs whose bytes are others by now."""
+    for (digest,) in tx.rows("blob_hashes", no=no):
+        row = tx.row("blob_get", no=no, hash=digest)
+        if row is not None and hashlib.sha256(row[0]).digest() != digest:
+            yield bytes(digest).hex()
 
 
 def delete(tx: Transaction, no: int) -> None:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from clew.domain.conversations import NewConversation, Workspace
 from clew.domain.cuts import Cut, hidden
-from clew.errors import InputError, NotFound, Stale
+from clew.errors import InputError, KeyReused, NotFound, Stale
 from clew.store import compactions, conversations, cuts, log, todos
 from clew.store.backend import Transaction
 from clew.store.conversations import Locked
@@ -39,12 +39,12 @@ class Branch(Once[int]):
 
     def run(self, tx: Transaction) -> int:
         origin = conversations.lock(tx, self._no, self._name)
+        all_cuts = cuts.all_of(tx, origin.no)
         existing = tx.row("conversation_no", id=self.id)
         if existing is not None and existing[1] == origin.profile:
-            return existing[0]
+            return self._again(tx, origin, all_cuts, existing[0])
         if self._head is not None and self._head != origin.head:
             raise Stale("head", self._head, origin.head)
-        all_cuts = cuts.all_of(tx, origin.no)
         base, below = self._point(tx, origin, all_cuts)
         kept = [c for c in all_cuts if c.in_force and c.number < below and c.from_seq <= base]
         parts = log.segments(tx, origin.no, origin.base, origin.origin, base)
@@ -62,6 +62,20 @@ class Branch(Once[int]):
             compactions.inherit(tx, self._kit, no, inherited, self._kit.clock.now())
         todos.copy_open(tx, origin.no, no)
         conversations.inherit_records(tx, origin.no, no)
+        return no
+
+    def _again(self, tx: Transaction, origin: Locked, all_cuts: list[Cut], no: int) -> int:
+        """The first branch of this id, if it is this one; the origin may have moved on since."""
+        base: int | None
+        if self._uid is not None:
+            base = log.seq_of(tx, log.segments_of(tx, origin), self._uid)
+        elif self._at_cut is not None:
+            base = self._point(tx, origin, all_cuts)[0]
+        else:
+            base = None if origin.head else 0
+        kind, place = ("root", None) if base == 0 else ("branch", origin)
+        if not conversations.is_made(tx, no, kind, place, base):
+            raise KeyReused(self.id, None, "conversation")
         return no
 
     def _point(self, tx: Transaction, origin: Locked, all_cuts: list[Cut]) -> tuple[int, int]:
@@ -105,9 +119,6 @@ class Delegate(Once[int]):
 
     def run(self, tx: Transaction) -> int:
         origin = conversations.lock(tx, self._no, self._name)
-        existing = tx.row("conversation_no", id=self.id)
-        if existing is not None and existing[1] == origin.profile:
-            return existing[0]
         source = conversations.info(tx, origin.no)
         given = self._new.source
         new = replace(self._new, source=source.source if given is None else given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Usage
-from clew.errors import NotFound, TooLarge
+from clew.errors import InputError, NotFound, TooLarge
 from clew.store import conversations
 from clew.store.backend import Row, Transaction
 from clew.store.codec import json_text, json_value
@@ -49,9 +49,25 @@ def delete(tx: Transaction, no: int) -> None:
     tx.run("model_call_delete", no=no)
 
 
+MOST = 1 << 53
+"""No number that a result brings is higher: a sum of them stays an integer."""
+
+
+def check_result(result: CallResult) -> None:
+    """Refuse numbers that could not be added up."""
+    usage = result.usage
+    for name, value in (
+        ("input", usage.input), ("output", usage.output), ("cached", usage.cached),
+        ("reasoning", usage.reasoning), ("latency", result.latency or 0),
+    ):  # fmt: skip
+        if not 0 <= value <= MOST:
+            raise InputError(f"{name} is {value}; give 0..{MOST}")
+
+
 def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResult) -> None:
     """Store the result of a planned call; a second result changes nothing."""
     usage = result.usage
+    check_result(result)
     kit.choice("the state of a call's result", result.state, ("done", "failed"))
     changed = tx.changed(
         "model_call_finish", no=row.no, number=number, state=result.state, input=usage.input,

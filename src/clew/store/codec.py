@@ -1,7 +1,8 @@
 """Parts and other structured values as bytes: one tag byte, then JSON, maybe compressed.
 
 JSON is msgspec's. It refuses lone surrogates in both directions, so a value that holds one is
-written as ASCII-escaped JSON by the standard library and marked; everything reads back unchanged.
+written as escaped JSON by the standard library and marked (a space in front tells that surrogates
+are kept apart, see `domain.values`); everything reads back unchanged.
 The tag's low bits say how it is compressed, its high bit that it is escaped:
 
     0x00 JSON | 0x01 zstd | 0x02 zstd with the dictionary numbered by the next byte | 0x80 escaped
@@ -9,7 +10,6 @@ The tag's low bits say how it is compressed, its high bit that it is escaped:
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -18,7 +18,10 @@ import msgspec
 import zstandard
 
 from clew.domain.parts import Part, Parts
+from clew.domain.values import check_json, escape_text, json_text, json_value
 from clew.errors import Corrupt, InputError, TooLarge
+
+__all__ = ["Codec", "escape_json", "json_text", "json_value", "train"]
 
 T = TypeVar("T")
 
@@ -76,12 +79,15 @@ class Codec:
 
     def pack(self, value: Any, limit: int | None = None) -> bytes:
         """Any JSON-encodable value as tagged bytes; TooLarge when its JSON is over the limit,
-        however small it packs; InputError when it is no JSON."""
+        however small it packs; InputError when it is no JSON. With a limit: parts that were
+        checked, since the encoder would write NaN as null."""
         try:
+            if limit is None:
+                check_json("value", msgspec.to_builtins(value))
             body, escaped = _encode(value), 0
         except UnicodeEncodeError:
             body, escaped = escape_json(msgspec.to_builtins(value)), ESCAPED
-        except (TypeError, OverflowError) as error:
+        except (TypeError, OverflowError, RecursionError) as error:
             raise InputError(f"not a JSON value: {error}") from None
         if limit is not None and len(body) > limit:
             raise TooLarge("message", len(body), limit)
@@ -114,7 +120,7 @@ class Codec:
         try:
             if data[0] < ESCAPED:
                 return _decode_parts(text)
-            return msgspec.convert(json.loads(text), _PARTS)
+            return msgspec.convert(json_value(text.decode()), _PARTS)
         except ValueError as error:
             raise Corrupt(f"stored parts cannot be decoded: {error}") from error
 
@@ -123,7 +129,7 @@ class Codec:
         text = self.json(data)
         try:
             if data[0] & ESCAPED:
-                return msgspec.convert(json.loads(text), kind)
+                return msgspec.convert(json_value(text.decode()), kind)
             return msgspec.json.decode(text, type=kind)
         except ValueError as error:
             raise Corrupt(f"a stored value cannot be decoded: {error}") from error
@@ -164,26 +170,8 @@ class _PerThread(threading.local):
 
 
 def escape_json(value: Any) -> bytes:
-    """ASCII JSON: what no encoder refuses, lone surrogates included."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode("ascii")
-
-
-def json_text(value: Any) -> str | None:
-    """A small JSON value for a TEXT column (meta, settings, receipts): ASCII, or None.
-
-    Escaped, so that a NUL or lone surrogate inside never reaches the column as such.
-    """
-    if value is None:
-        return None
-    try:
-        return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"not a JSON value: {error}") from None
-
-
-def json_value(text: str | None) -> Any:
-    """Back from `json_text`."""
-    return None if text is None else json.loads(text)
+    """JSON that no encoder refuses, lone surrogates included, and that reads back unchanged."""
+    return escape_text(value).encode()
 
 
 def train(samples: list[bytes], size: int = 64 * 1024) -> bytes:

@@ -7,7 +7,7 @@ Invariants: I-08 (what a compaction may cover), I-09 (one commit of an attempt),
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from clew.domain.compactions import BodyItem, Compaction, Inline, Proposal, Ref, Stub
 from clew.domain.cuts import Cut, hidden, in_force_at
 from clew.domain.messages import Message
-from clew.domain.parts import answered_ids, call_ids
+from clew.domain.parts import answered_ids, call_ids, unasked_ids
 from clew.errors import Cancelled, InvalidCompaction, NotFound
 from clew.store import aliases, attempts, conversations, cuts, log, turns
 from clew.store.backend import Row, Transaction
@@ -26,6 +26,8 @@ from clew.store.kit import Kit
 from clew.store.unit import Once
 
 _BODY = tuple[BodyItem, ...]
+_TOKENS = 1 << 53
+"""No count is higher: sums of them stay integers everywhere."""
 
 
 def compaction_of(kit: Kit, row: Row) -> Compaction:
@@ -92,6 +94,9 @@ class Commit(Once[Committed]):
         self._proposal, self._segment = proposal, segment
         self._body = kit.codec.pack(proposal.body)
         self._receipt = kit.json("receipt", proposal.receipt)
+        for tokens in (proposal.tokens_before, proposal.tokens_after):
+            if not 0 <= tokens <= _TOKENS:
+                raise InvalidCompaction(f"{tokens} is no count of tokens; give 0..{_TOKENS}")
         if number is not None and not proposal.body:
             raise InvalidCompaction("a compaction without items would drop what it covers")
         if number is not None and proposal.tokens_after >= proposal.tokens_before:
@@ -173,29 +178,85 @@ def check(
                     raise InvalidCompaction(f"stub of seq {seq} names no visible covered message")
             case Inline():
                 pass
+    for item in out_of_order(proposal.body):
+        raise InvalidCompaction(f"{item} names a message again, or one before those named already")
     _check_pairs(tx, kit, row, cut_list, covers_to)
+
+
+def out_of_order(body: Sequence[BodyItem]) -> list[Ref | Stub]:
+    """Items that do not lie above all that the items before them name: a message stands in a body
+    once, and in the order of the log."""
+    found: list[Ref | Stub] = []
+    reached = 0
+    for item in body:
+        if isinstance(item, Inline):
+            continue
+        first, last = (item.first, item.last) if isinstance(item, Ref) else (item.seq, item.seq)
+        if first <= reached:
+            found.append(item)
+        reached = max(reached, last)
+    return found
 
 
 def _check_pairs(
     tx: Transaction, kit: Kit, row: Locked, cut_list: Sequence[Cut], covers_to: int
 ) -> None:
-    """No call is covered while a result of it is not.
+    """A call and its results stay on one side of the border.
 
-    Results follow their calls at once, so only the messages around the border can be split: the
-    tool results right after it, and the last calls before it when they still want an answer.
+    Read are the messages above, which are few, for results of calls that were not made above, too;
+    only if there are any, those below; and the end of those below for calls that want a result.
     """
     parts = log.segments_of(tx, row)
-    after = log.read_some(
-        tx, kit.codec, log.ranges(parts, cut_list, covers_to + 1, row.head), 1, backward=False
-    )
+    above = log.ranges(parts, cut_list, covers_to + 1, row.head)
     below = log.ranges(parts, cut_list, 1, covers_to)
-    answered = set(answered_ids(after[0].parts)) if after else set[str]()
-    if answered and answered != log.not_asked(tx, kit.codec, below, answered):
+    answered = unasked_ids(message.parts for message in _forwards(tx, kit, above))
+    split = answered - log.not_asked(tx, kit.codec, below, answered) if answered else set[str]()
+    if split:
         raise InvalidCompaction(
-            f"covers_to {covers_to} splits a tool call from its result at seq {after[0].seq}"
+            f"covers_to {covers_to} splits the calls {sorted(split)} from results above it"
         )
     if unanswered(tx, kit, below):
         raise InvalidCompaction(f"covers_to {covers_to} covers a tool call that wants its result")
+
+
+def _forwards(tx: Transaction, kit: Kit, pieces: Sequence[log.Segment]) -> Iterator[Message]:
+    """Messages in order, read in steps."""
+    for no, first, last in pieces:
+        while first <= last:
+            step = log.read_some(tx, kit.codec, [(no, first, last)], 200, backward=False)
+            yield from step
+            first = step[-1].seq + 1 if step else last + 1
+
+
+def split_in_turn(
+    tx: Transaction, kit: Kit, parts: Sequence[log.Segment], cut_list: Sequence[Cut],
+    covers_to: int,
+) -> set[str]:  # fmt: skip
+    """Calls at or below `covers_to` whose results lie above it, of the turn that spans the border.
+
+    For verify: what a turn brings is there before the first compaction that covers a part of it,
+    so it was the commit that split them. (A plain append may bring a result at any later time, and
+    a result that a cut ever hid may have been hidden then.)
+    """
+    split: set[str] = set()
+    for no, first, last in parts:
+        if not first <= covers_to < last:
+            continue
+        turn = log.at(tx, kit.codec, parts, covers_to).turn
+        made: set[str] = set()
+        wanted: set[str] = set()
+        for message in _forwards(tx, kit, [(no, covers_to + 1, last)]):
+            if turn is None or message.turn != turn:
+                break
+            if not any(cut.from_seq <= message.seq <= cut.to_seq for cut in cut_list):
+                wanted.update(set(answered_ids(message.parts)) - made)
+            made.update(call_ids(message.parts))
+        below = log.ranges(parts, cut_list, first, covers_to) if wanted else []
+        for message in log.backwards(tx, kit.codec, below):
+            if message.turn != turn:
+                break
+            split.update(wanted & set(call_ids(message.parts)))
+    return split
 
 
 def unanswered(tx: Transaction, kit: Kit, pieces: Sequence[log.Segment]) -> set[str]:

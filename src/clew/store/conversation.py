@@ -6,11 +6,11 @@ outcome was lost (a crash, a cut connection) may be repeated with the same ids a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from clew.context.chat import chat_context
-from clew.domain.chat import ChatMessage, draft_of
+from clew.domain.chat import ChatMessage, draft_of, drafts_of
 from clew.domain.compactions import Attempt, Compaction, Proposal, Trigger
 from clew.domain.conversations import ConversationInfo, NewConversation, TitleOrigin, Workspace
 from clew.domain.cuts import CutOutcome
@@ -56,11 +56,7 @@ class Conversation(ConversationReader):
 
         A message's `id` (or `key`) makes adding it again harmless.
         """
-        if isinstance(messages, Draft):
-            return self.append([messages])
-        if isinstance(messages, Mapping):
-            return self.append([draft_of(cast(ChatMessage, messages))])
-        return self.append([draft_of(message) for message in messages])
+        return self.append(drafts_of(messages))
 
     def context(self, model: str | None = None) -> list[dict[str, Any]]:
         """What to send to a model: Chat Completions messages, valid as they are.
@@ -83,7 +79,7 @@ class Conversation(ConversationReader):
     def replace(self, messages: Iterable[ChatMessage | Draft]) -> Appended:
         """Make the visible log equal to `messages`: what they share with it stays, the rest is
         cut, the new ones follow. One transaction."""
-        drafts = [draft_of(message) for message in messages]
+        drafts = drafts_of(messages)
         return self._db.write(edits.Replace(self._db.kit, self._no, self.id, drafts))
 
     # ------------------------------------------------------------------ appending

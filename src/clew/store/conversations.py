@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from clew.clock import check_time
 from clew.domain.conversations import (
     ConversationInfo,
     Kind,
@@ -17,7 +18,7 @@ from clew.domain.conversations import (
     Workspace,
 )
 from clew.domain.text import clean, shorten
-from clew.errors import Ended, InputError, NotFound, ReadOnly, RightLost, Stale
+from clew.errors import Ended, InputError, KeyReused, NotFound, ReadOnly, RightLost, Stale
 from clew.store import prompts
 from clew.store.backend import Transaction
 from clew.store.changes import note
@@ -118,8 +119,13 @@ def create(
     message_count: int = 0,
     preview: str | None = None,
     attribution: str | None = None,
+    unused: bool = False,
 ) -> int:
-    """Insert a conversation; creating an id again returns the first. Gives its inner number."""
+    """Insert a conversation; gives its inner number. Creating an id again returns the first, if it
+    is of the same kind and comes from the same place; KeyReused otherwise, or if it had to be
+    `unused`."""
+    check_time("created_at", new.created_at)
+    check_time("imported_at", new.imported_at)
     at = kit.clock.now() if new.created_at is None else new.created_at
     prompt, toolset = prompts.store(tx, kit, new.prompt, new.toolset)
     inserted = tx.changed(
@@ -154,7 +160,16 @@ def create(
     if inserted:
         prompts.use(tx, no, prompt, toolset)
         note(tx, id, profile, "created", at)
+    elif unused or not is_made(tx, no, kind, origin, base):
+        raise KeyReused(id, None, "conversation")
     return no
+
+
+def is_made(tx: Transaction, no: int, kind: Kind, origin: Locked | None, base: int | None) -> bool:
+    """Whether a conversation is what a repeated creation would make. Base None: any."""
+    row = lock(tx, no)
+    place = None if origin is None else origin.no
+    return (row.kind, row.origin) == (kind, place) and base in (None, row.base)
 
 
 def appended(tx: Transaction, row: Locked, prepared: Sequence[Prepared]) -> int:

@@ -19,7 +19,7 @@ import apsw
 from clew.errors import Corrupt, InputError, StoreError
 from clew.store import migrate
 from clew.store.queries import parse
-from clew.store.sqlite_driver import query, translate
+from clew.store.sqlite_driver import FileConnection, query, translate
 
 Progress = Callable[[int, int], None]
 """Called with (done, of) after each step; what it raises ends the copy."""
@@ -120,7 +120,7 @@ def connection(path: Path) -> apsw.Connection:
     sync of each commit matters here, and it is SQLite's default.
     """
     with _typed(path):
-        opened = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+        opened = FileConnection(str(path))
     opened.set_busy_timeout(int(PATIENCE * 1000))
     with suppress(Corrupt):
         query(opened, SQL["sync_each_commit"])
@@ -131,9 +131,8 @@ def _open_source(path: Path) -> apsw.Connection:
     """A connection for reading; also to a file in a folder that nobody can write to."""
     if os.access(path.parent, os.W_OK) or os.path.exists(f"{path}-wal"):
         return connection(path)
-    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     with _typed(path):
-        return apsw.Connection(f"{path.resolve().as_uri()}?immutable=1", flags=flags)
+        return FileConnection(str(path.resolve()), immutable=True)
 
 
 @contextmanager

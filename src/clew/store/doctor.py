@@ -21,7 +21,7 @@ from clew.store.findings import Ask, Finding, size_text
 from clew.store.search.file import bytes_on_disk
 from clew.store.search.index import Store as Log
 from clew.store.sqlite_connections import check_version
-from clew.store.sqlite_driver import query, translate
+from clew.store.sqlite_driver import FileConnection, query, translate
 
 LARGE_WAL = 64 << 20
 """Bytes."""
@@ -103,7 +103,7 @@ def _quiet(path: str) -> apsw.Connection:
     If there is none, SQLite makes one to read, and removes it on closing.
     """
     try:
-        connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = FileConnection(path)
         if os.path.exists(f"{path}-wal"):
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.set_busy_timeout(5000)

@@ -6,12 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
-from clew.domain.messages import ROLE_CODES, Draft, Message, Role
-from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult, Unknown
-from clew.domain.text import shorten
+from clew.domain.messages import ROLE_CODES, Draft, Message, Role, check_draft, check_drafts
+from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult, check_parts
+from clew.domain.text import a_text, shorten
 from clew.errors import InputError, TooLarge
 from clew.store.kit import Kit
 
@@ -49,6 +48,7 @@ class Prepared(NamedTuple):
 
 def prepare(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
     """All drafts of a batch, or a typed error that names the first bad one."""
+    check_drafts(drafts)
     if not drafts:
         raise InputError("nothing to append; pass at least one message")
     check_batch(kit, len(drafts))
@@ -64,9 +64,19 @@ def check_batch(kit: Kit, count: int) -> None:
 def prepare_all(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
     """As `prepare`, of any number: for a list of which most is there already."""
     now = kit.clock.now()
-    prepared = tuple([_prepare(kit, draft, now) for draft in drafts])
-    if len(prepared) > 1:
-        _check_names(prepared)
+    check_drafts(drafts)
+    if len(drafts) == 1:
+        return (_prepare(kit, drafts[0], now),)
+    ready: list[Prepared] = []
+    try:
+        for draft in drafts:
+            ready.append(_prepare(kit, draft, now))
+    except InputError as error:
+        if type(error) is not InputError:
+            raise
+        raise InputError(f"message {len(ready) + 1} of {len(drafts)}: {error}") from None
+    prepared = tuple(ready)
+    _check_names(prepared)
     return prepared
 
 
@@ -78,10 +88,7 @@ def _check_names(prepared: tuple[Prepared, ...]) -> None:
 
 
 def _prepare(kit: Kit, draft: Draft, now: int) -> Prepared:
-    if draft.tokens is not None and draft.tokens < 0:
-        raise InputError(f"tokens is {draft.tokens}; give the count, or None if nobody counted")
-    if draft.role not in ROLE_CODES:
-        raise InputError(f"role is {draft.role!r}; give one of {', '.join(Role)}")
+    check_draft(draft)
     parts, blobs = externalise(kit, draft.parts)
     check_parts(parts)
     packed = kit.codec.pack(parts, kit.limits.message)
@@ -119,22 +126,9 @@ def preview_of(message: Message) -> str | None:
     return _preview(message.role, message.parts)
 
 
-def check_parts(parts: Parts) -> None:
-    """Refuse what would not come back: a message that cannot be decoded must not be written."""
-    for part in parts:
-        if type(part) is Text and isinstance(part.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            continue
-        try:
-            if not isinstance(part, Part):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InputError(f"a part is a {type(part).__name__}; pass clew.Text and its like")
-            if not isinstance(part, Unknown):
-                msgspec.convert(msgspec.to_builtins(part), Part)
-        except msgspec.ValidationError as error:
-            raise InputError(f"a {type(part).__name__} cannot be stored: {error}") from None
-
-
 def uid_bytes(uid: str) -> bytes:
     """The 16 bytes of a uid given as hexadecimal text (dashes allowed, as in a UUID)."""
+    a_text("uid", uid)
     try:
         value = bytes.fromhex(uid.replace("-", ""))
     except ValueError:
@@ -165,7 +159,8 @@ def externalise(kit: Kit, parts: Parts) -> tuple[Parts, dict[bytes, bytes | None
 
 def _without_bytes(kit: Kit, part: Part, blobs: dict[bytes, bytes | None]) -> Part:
     match part:
-        case Image(data=bytes(data)) | File(data=bytes(data)):
+        case Image(data=bytes() | bytearray() as given) | File(data=bytes() | bytearray() as given):
+            data = bytes(given)
             if len(data) > kit.limits.blob:
                 raise TooLarge(type(part).__name__.lower(), len(data), kit.limits.blob)
             digest = hashlib.sha256(data).digest()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
+from clew.domain.cuts import Cut, hidden
 from clew.domain.messages import ROLES, Appended, Draft, Message
 from clew.errors import InputError, KeyReused
 from clew.store import conversations, cuts, log
@@ -41,7 +43,11 @@ class Edit(Once[Appended]):
 
 
 class Pop(Once[list[Message]]):
-    """Cut off the newest `count` visible messages."""
+    """Cut off the newest `count` messages that are shown: from where the first of them stands.
+
+    A replacing message stands in the place of the one it replaces. If a cut from there would hide
+    one that stands further up, whose old text would come back, it is refused.
+    """
 
     def __init__(self, kit: Kit, no: int, name: str, count: int) -> None:
         if count < 1:
@@ -55,11 +61,31 @@ class Pop(Once[list[Message]]):
     def run(self, tx: Transaction) -> list[Message]:
         kit = self._kit
         row = conversations.lock(tx, self._no, self._name)
-        pieces = log.ranges(log.segments_of(tx, row), cuts.all_of(tx, row.no), 1, row.head)
-        found = log.read_some(tx, kit.codec, pieces, self._count, backward=True)[::-1]
-        if found:
-            cuts.cut_from(tx, kit, row, found[0].seq, "pop", self._uid)
+        parts, cut_list = log.segments_of(tx, row), cuts.all_of(tx, row.no)
+        pieces = log.ranges(parts, cut_list, 1, row.head)
+        places = log.replacing(tx, parts)
+        if not places:
+            found = log.read_some(tx, kit.codec, pieces, self._count, backward=True)[::-1]
+        else:
+            standing = (m for m in log.backwards(tx, kit.codec, pieces) if m.seq not in places)
+            found = list(islice(standing, self._count))[::-1]
+        if not found:
+            return []
+        first = found[0].seq
+        _check_places(places, cut_list, first)
+        found = log.in_place(tx, kit.codec, parts, cut_list, found)
+        cuts.cut_from(tx, kit, row, first, "pop", self._uid)
         return log.inherited(found, row.base)
+
+
+def _check_places(places: dict[int, int], cut_list: Sequence[Cut], first: int) -> None:
+    """Refuse a cut at `first` that would take the text of a message which stays."""
+    for seq, root in places.items():
+        if root < first <= seq and not hidden(cut_list, root) and not hidden(cut_list, seq):
+            raise InputError(
+                f"the message at seq {root} is replaced by seq {seq}, which would be hidden too; "
+                f"pop from there on, or cut"
+            )
 
 
 class Replace(Once[Appended]):
@@ -116,12 +142,12 @@ class Replace(Once[Appended]):
         )  # fmt: skip
 
     def _named(self, tx: Transaction, row: Locked, item: Prepared, spare: bytes) -> Prepared:
-        """The draft, without its names if a message of the log has one of them."""
+        """The draft, without its names if one of them names what does not wait."""
         try:
             found = log.find(tx, self._kit, row, [item], None)
         except KeyReused:
             found = [log.Found(item.uid, 0)]
-        if not any(f is not None and f.seq is not None for f in found):
+        if not any(f is not None and f.number is None for f in found):
             return item
         return item._replace(key=None, uid=spare, minted=True)
 

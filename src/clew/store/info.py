@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from clew.domain.conversations import ConversationInfo, ConversationSummary, shown_title
+from clew.domain.values import json_value
 
 
 def info_of(row: tuple[Any, ...]) -> ConversationInfo:
@@ -20,7 +20,7 @@ def info_of(row: tuple[Any, ...]) -> ConversationInfo:
         pinned=bool(row[25]), archived=bool(row[26]), automation=bool(row[27]),
         read_only=bool(row[28]), created_at=row[29], active_at=row[30], imported_at=row[31],
         ended_at=row[32], end_reason=row[33], reopened_at=row[34],
-        meta=None if row[35] is None else json.loads(row[35]),
+        meta=json_value(row[35]),
         prompt_hash=None if row[37] is None else row[37].hex(),
         toolset_hash=None if row[38] is None else row[38].hex(),
     )  # fmt: skip

@@ -29,7 +29,8 @@ SCAN = 500
 
 
 class Found(NamedTuple):
-    """Where a draft already is, a seq of the log or a number of the inbox, and its uid there."""
+    """Where a draft already is, a seq of the log or a number of the inbox, and its uid there.
+    Neither: it waited and was withdrawn."""
 
     uid: bytes
     seq: int | None
@@ -99,7 +100,7 @@ def _by_key(
     if hit is None:
         return None
     _same(kit, item, hit[9], hit[2], hit[3])
-    return Found(hit[1], hit[9], None if hit[9] is not None else hit[0])
+    return Found(hit[1], hit[9], hit[0] if hit[8] == "waiting" else None)
 
 
 def _by_uid(
@@ -276,7 +277,7 @@ def replacing(tx: Transaction, parts: Sequence[Segment]) -> dict[int, int]:
     """For each message that replaces another: the seq where its place is. Imports only."""
     places: dict[int, int] = {}
     for no, first, last in parts:
-        for row in tx.rows("message_replacements", no=no):
+        for row in sorted(tx.rows("message_replacements", no=no)):
             seq, replaced = int(row[0]), int(row[1])
             if first <= seq <= last:
                 places[seq] = places.get(replaced, replaced)

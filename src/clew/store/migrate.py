@@ -17,11 +17,13 @@ from typing import NamedTuple
 import apsw
 
 from clew.errors import SchemaTooNew, StoreError
+from clew.store import forks
 from clew.store.sqlite_driver import query, translate
 
 APPLICATION_ID = 0x636C6577
 """`clew`, in the header of every store; `file` shows it."""
 
+_MAGIC = b"SQLite format 3\0"
 _NAME = re.compile(r"(\d{4})_(pre|post)_\w+\.sqlite\.sql")
 _SET = (
     "INSERT INTO meta(name, value) VALUES (?, ?) "
@@ -74,6 +76,7 @@ def examine(path: str) -> Header:
     Reads the header below SQLite's file layer, which keeps this process' locks as they are;
     opening another's database as one would create its -wal or play back its journal.
     """
+    forks.check(path)
     try:
         file = apsw.VFSFile("", path, [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB, 0])
         try:
@@ -86,18 +89,46 @@ def examine(path: str) -> Header:
         raise failure from error
     if not header:
         return Header(empty=True, wal=False)
-    if header[:16] != b"SQLite format 3\0":
+    if header[:16] != _MAGIC:
+        header = _header_in_wal(path)
+    if header[:16] != _MAGIC:
         raise StoreError(f"{path} is not a clew store, nor any SQLite database")
     if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise StoreError(f"{path} is a database of another program, not a clew store")
     return Header(empty=False, wal=header[18:20] == b"\2\2")
 
 
+def _header_in_wal(path: str) -> bytes:
+    """The newest first page in the -wal, or nothing. A power cut while the -wal was being merged
+    can leave the first page torn; SQLite then takes it from there."""
+    if not os.path.exists(path + "-wal"):
+        return b""
+    found = b""
+    try:
+        file = apsw.VFSFile(
+            "", path + "-wal", [apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_WAL, 0]
+        )
+        try:
+            size, frame = file.xFileSize(), 24 + int.from_bytes(file.xRead(4, 8), "big")
+            for start in range(32, size - frame + 1, frame):
+                head = file.xRead(124, start)
+                if head[:4] == b"\0\0\0\1" and head[24:40] == _MAGIC:
+                    found = head[24:]
+        finally:
+            file.xClose()
+    except apsw.Error:
+        return b""  # neither can SQLite read it
+    return found
+
+
 def current(connection: apsw.Connection, migrations: Sequence[Migration]) -> Meta | None:
     """What the store says of itself if its schema is up to date, by one SELECT; None if there is
     something to migrate; SchemaTooNew if a newer clew has changed it beyond this code."""
-    if not connection.table_exists("main", "meta"):
-        return None
+    try:
+        if not connection.table_exists("main", "meta"):
+            return None
+    except apsw.Error as error:
+        raise translate(error, connection.system_errno) from error
     return _judge(_record(connection), migrations[-1].number)
 
 

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
-from clew.errors import Busy, StoreError
+from clew.errors import Busy, Corrupt, InputError, SchemaTooNew, StoreError
 from clew.store import migrate, queries
 from clew.store.backend import Unit
 from clew.store.batch import BatchRunner
 from clew.store.commit import Committer
 from clew.store.forks import watch
+from clew.store.frozen import WRITE_REMEDY, frozen_at, has_unmerged
 from clew.store.guard import FileIdentity, check_stamp
 from clew.store.migrate import Header, Meta, Migration
 from clew.store.sqlite_connections import Connections, check_version, connect
@@ -35,7 +36,20 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_creating = threading.Lock()
+
+class _Creating:
+    """Held while a file is made."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        watch(self)
+
+    def forked(self) -> None:
+        """The thread that had it may not exist here."""
+        self.lock = threading.Lock()
+
+
+_creating = _Creating()
 
 
 @cache
@@ -62,14 +76,20 @@ class SqliteBackend:
         migrations: Sequence[Migration] | None = None,
     ) -> None:
         check_version(apsw.sqlite_lib_version())
+        _check_path(os.fspath(path))
         self.path = os.path.realpath(path)
         _ensure_file(self.path, create)
         header = migrate.examine(self.path)
         identity = FileIdentity(self.path)
         self._patience = patience
+        self._frozen = frozen_at(self.path)
         self._turnstile = Turnstile(self.path)
         self._connections = Connections(
-            self.path, _statements() if statements is None else statements, readers, patience
+            self.path,
+            _statements() if statements is None else statements,
+            readers,
+            patience,
+            self._frozen,
         )
         try:
             self.meta = self._open(header, migrations or migrate.known())
@@ -93,10 +113,14 @@ class SqliteBackend:
 
     def write(self, unit: Unit[T]) -> T:
         """Run a unit in a transaction, maybe with others; its result is durable on return."""
+        if self._frozen is not None:
+            raise self._unwritable()
         return self._committer.write(unit)
 
     async def write_async(self, unit: Unit[T]) -> T:
         """As `write`, without blocking the loop."""
+        if self._frozen is not None:
+            raise self._unwritable()
         return await self._for_tasks().write(unit)
 
     def read(self, reader: Unit[T]) -> T:
@@ -109,7 +133,12 @@ class SqliteBackend:
         try:
             transaction.begin("BEGIN")
             check_stamp(transaction, self.meta.stamp)  # also takes the snapshot
-            return reader(transaction)
+            result = reader(transaction)
+            connections.check_frozen()
+            return result
+        except Corrupt:
+            connections.check_frozen()  # pages of before and after a write may not fit together
+            raise
         finally:
             connections.give_back(transaction)
 
@@ -120,6 +149,7 @@ class SqliteBackend:
 
     def change_token(self) -> int:
         """Differs whenever anybody, this store included, has committed since it was last asked."""
+        self._connections.check_frozen()
         return self._connections.data_version()
 
     def close(self) -> None:
@@ -152,21 +182,51 @@ class SqliteBackend:
         """The store's own record. The common case, a file that is up to date, is one SELECT on
         the connection that the first read will use."""
         if header.wal:
-            reader = connect(self.path, self._patience)
-            try:
-                meta = migrate.current(reader, migrations)
-            except BaseException:
-                reader.close(True)
-                raise
-            self._connections.adopt(reader)
+            meta = self._current(migrations)
             if meta is not None:
                 return meta
+        if self._frozen is not None:
+            raise self._unwritable()
         with self._turn():
             writer = connect(self.path, self._patience, writer=True)
             try:
                 return migrate.migrate(writer, migrations)
             finally:
                 writer.close(True)
+
+    def _current(self, migrations: Sequence[Migration]) -> Meta | None:
+        """The record of a store that is up to date; its connection is kept for the first read."""
+        try:
+            reader = self._connections.reader()
+            try:
+                meta = migrate.current(reader, migrations)
+            except BaseException:
+                reader.close(True)
+                raise
+        except StoreError as error:
+            if self._hidden() and not isinstance(error, (Corrupt, SchemaTooNew)):
+                raise self._unreadable() from error
+            raise
+        self._connections.adopt(reader)
+        return meta
+
+    def _hidden(self) -> bool:
+        """Whether the newest commits are in a -wal that cannot be read without writing."""
+        return not os.access(os.path.dirname(self.path), os.W_OK) and has_unmerged(self.path)
+
+    def _unreadable(self) -> StoreError:
+        return StoreError(
+            f"{self.path} was not closed cleanly: its newest messages are in {self.path}-wal, and "
+            f"to read them SQLite has to write to the folder, which this user may not. Let it "
+            f"(chown, chmod, or mount it writable), or copy both files together, while no process "
+            f"has the store open, to a folder where it may, and open the copy"
+        )
+
+    def _unwritable(self) -> StoreError:
+        return StoreError(
+            f"{self.path} can only be read: its folder takes no writes from this user. "
+            f"{WRITE_REMEDY}"
+        )
 
     @contextmanager
     def _turn(self) -> Generator[None, None, None]:
@@ -182,10 +242,25 @@ class SqliteBackend:
             self._turnstile.leave()
 
 
+def _check_path(path: str) -> None:
+    """Refuse what is not the path of a file."""
+    if not path or path.startswith("file:") or os.path.basename(path) == ":memory:":
+        raise InputError(
+            f"{path or 'an empty path'}: a store is a file, neither in memory nor a URI; give the "
+            f"path of one. In tests use a temporary folder (tmp_path of pytest, tempfile)"
+        )
+    if "\0" in path:
+        raise InputError("a path cannot hold a NUL character")
+    if os.path.isdir(path):
+        raise InputError(f"{path} is a folder; give the path of a file in it")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(f"{path} is not a regular file; give the path of one")
+
+
 def _ensure_file(path: str, create: bool) -> None:
     """Have a file, readable by nobody else. One thread at a time, and only a new file: closing a
     descriptor of one that SQLite has open in this process would drop its locks."""
-    with _creating:
+    with _creating.lock:
         if os.path.exists(path):
             return
         if not create:

@@ -11,7 +11,8 @@ import apsw
 
 from clew.errors import StoreClosed, StoreError
 from clew.store.forks import INHERITED
-from clew.store.sqlite_driver import query, translate
+from clew.store.frozen import Frozen
+from clew.store.sqlite_driver import FileConnection, query, translate
 from clew.store.sqlite_transaction import SqliteTransaction
 
 STATEMENTS = 320
@@ -32,17 +33,17 @@ def check_version(version: str) -> None:
         )
 
 
-def connect(path: str, patience: float, writer: bool = False) -> apsw.Connection:
-    """A connection to an existing file.
+def connect(
+    path: str, patience: float, writer: bool = False, immutable: bool = False
+) -> apsw.Connection:
+    """A connection to an existing file; `immutable` as in FileConnection.
 
     It holds on to itself through a function of its own, in a cycle that nothing but `close`
     breaks: in the child of a fork it must not be closed by the collector or at exit, because the
     close of what SQLite takes for the last connection deletes the -wal, by now maybe another's.
     """
     try:
-        connection = apsw.Connection(
-            path, flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=STATEMENTS
-        )
+        connection = FileConnection(path, immutable=immutable, statementcachesize=STATEMENTS)
     except apsw.Error as error:
         failure = translate(error)
         failure.add_note(f"while opening {path}")
@@ -77,12 +78,18 @@ class Connections:
     """
 
     def __init__(
-        self, path: str, statements: Mapping[str, str], keep: int, patience: float
+        self,
+        path: str,
+        statements: Mapping[str, str],
+        keep: int,
+        patience: float,
+        frozen: Frozen | None = None,
     ) -> None:
         self._path = path
         self._statements = statements
         self._keep = keep
         self._patience = patience
+        self._frozen = frozen
         self._lock = threading.Lock()
         self._idle: list[SqliteTransaction] = []
         self._lent: set[SqliteTransaction] = set()
@@ -93,6 +100,15 @@ class Connections:
         """Raise StoreClosed if there are no connections any more."""
         if self._refusal is not None:
             raise StoreClosed(self._refusal)
+
+    def check_frozen(self) -> None:
+        """Raise StoreError if a file that is read without locks has changed."""
+        if self._frozen is not None:
+            self._frozen.check()
+
+    def reader(self) -> apsw.Connection:
+        """A new connection for reading."""
+        return connect(self._path, self._patience, immutable=self._frozen is not None)
 
     def writer(self) -> SqliteTransaction:
         """A new connection for writing, which the caller closes."""
@@ -110,7 +126,7 @@ class Connections:
                 reader = self._idle.pop()
                 self._lent.add(reader)
                 return reader
-        reader = SqliteTransaction(connect(self._path, self._patience), self._statements)
+        reader = SqliteTransaction(self.reader(), self._statements)
         with self._lock:
             self._lent.add(reader)
         return reader
@@ -130,7 +146,7 @@ class Connections:
         with self._lock:
             self.check()
             if self._watcher is None:
-                self._watcher = connect(self._path, self._patience)
+                self._watcher = self.reader()
             return int(query(self._watcher, "PRAGMA data_version")[0][0])
 
     def close(self) -> None:

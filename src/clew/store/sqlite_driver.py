@@ -7,14 +7,51 @@ content; SQLite's own text, which may quote a search query, stays in the cause.
 from __future__ import annotations
 
 import errno
+from pathlib import Path
 from typing import Any, cast
 
 import apsw
 
 from clew.errors import Busy, Corrupt, StoreClosed, StoreError, StoreFull
 from clew.store.backend import Row, Value
+from clew.store.forks import Claim
+from clew.store.frozen import WRITE_REMEDY
 
 _NO_SPACE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+class FileConnection(apsw.Connection):
+    """A connection to an existing file, known to `forks` while it is open.
+
+    `immutable`: SQLite takes no locks and makes no files, which only fits a file that nobody
+    writes to. Raises StoreClosed, before anything is touched, for a file that was open in the
+    parent at a fork.
+    """
+
+    def __init__(
+        self, path: str, *, immutable: bool = False, statementcachesize: int = 100
+    ) -> None:
+        self._claim = Claim(path)
+        name, flags = path, apsw.SQLITE_OPEN_READWRITE
+        if immutable:
+            name = f"{Path(path).absolute().as_uri()}?immutable=1"
+            flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        try:
+            super().__init__(name, flags=flags, statementcachesize=statementcachesize)
+        except BaseException:
+            self._claim.release()
+            raise
+        try:
+            self._claim.confirm()
+        except BaseException:
+            self.close(True)
+            raise
+
+    def close(self, force: bool = False) -> None:
+        """Close; in the child of a fork, do nothing: the connection is the parent's."""
+        if self._claim.ours:
+            super().close(force)
+            self._claim.release()
 
 
 def query(connection: apsw.Connection, sql: str, params: tuple[Value, ...] = ()) -> list[Row]:
@@ -43,6 +80,8 @@ def translate(error: apsw.Error, system_errno: int = 0) -> StoreError:
         )
     if isinstance(error, apsw.ConstraintError):
         return StoreError(f"constraint refused the write ({code}): {error}")
+    if isinstance(error, apsw.ReadOnlyError) and code != "SQLITE_READONLY_DBMOVED":
+        return StoreError(f"the file takes no writes ({code}). {WRITE_REMEDY}")
     if isinstance(error, (apsw.CantOpenError, apsw.IOError, apsw.ReadOnlyError)):
         reason = f"{error}; {errno.errorcode.get(system_errno, system_errno)}"
         return StoreError(f"cannot use the file ({code}): {reason if system_errno else error}")

@@ -135,7 +135,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         found = log.find(tx, kit, row, self._prepared, self._seen)
         self._seen = row.head if self._seen is None else self._seen
         # All in the log, or withdrawn from the inbox: this was answered before.
-        waiting = row.waiting and any(f is not None and f.seq is None for f in found)
+        waiting = row.waiting and any(f is not None and f.number is not None for f in found)
         if self._prepared and log.all_there(self._prepared, found) and not waiting:
             return self._known(tx, row, found)
         if is_busy(tx, row, now):
@@ -206,7 +206,8 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
     """The unit that stores one finished step of a turn: T2 of docs/ARCHITECTURE.md.
 
     The call that ended, its message or the tool results, the inbox taken at the boundary, the next
-    planned call. With `state` it also closes the turn, adds the deliveries and releases the right.
+    planned call. With `state` it also closes the turn, adds the deliveries and releases the right;
+    a turn that waits moves the fence, so that only who resumes it goes on.
     """
 
     def __init__(self, kit: Kit, no: int, right: Right, turn: int, step: Step) -> None:
@@ -215,6 +216,8 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         self._unasked = unasked_ids(draft.parts for draft in step.drafts)
         if step.state is not None:
             kit.choice("the state that ends a step", step.state, ENDS)
+        if step.result is not None:
+            calls.check_result(step.result)
         self._error = kit.remark(step.error)
         self._deliveries = [
             (kit.key("route", d.route), kit.json("payload", d.payload) or "null")
@@ -270,7 +273,7 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
             return None
         if state == "waiting":
             tx.run("turn_state", no=row.no, number=self._turn, state="waiting")
-            row = conversations.release_right(tx, row)
+            row = conversations.revoke_right(tx, row)
         else:
             outbox.add(tx, row.no, self._turn, self._deliveries, now)
             row = close(tx, row, state, now, self._error)

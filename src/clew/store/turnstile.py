@@ -16,11 +16,14 @@ closing a descriptor of those would drop SQLite's own POSIX locks.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import sys
 
 from clew.errors import StoreError
+from clew.store.forks import watch
+from clew.store.frozen import WRITE_REMEDY
 
 if sys.platform == "win32":
     from filelock import FileLock, Timeout
@@ -82,6 +85,7 @@ class Turnstile:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        watch(self)
         self._turn: _Lock | None = None
         self._gate: _Lock | None = None
         self._mark: mmap.mmap | None = None
@@ -118,13 +122,16 @@ class Turnstile:
             self._gate.unlock()
 
     def close(self) -> None:
-        """Release what is held and the files. Also for the child of a fork, where it must run:
-        a descriptor left open there would keep a dead parent's lock."""
+        """Release what is held and the files. May be repeated."""
         turn, gate, mark = self._turn, self._gate, self._mark
         self._turn = self._gate = self._mark = None
         for each in (turn, gate, mark):
             if each is not None:
                 each.close()
+
+    def forked(self) -> None:
+        """In the child of a fork: a descriptor left open there would keep a dead parent's lock."""
+        self.close()
 
     def _open(self) -> tuple[_Lock, _Lock, mmap.mmap]:
         """The two locks and the mark; the files are made at the first use."""
@@ -140,4 +147,7 @@ class Turnstile:
         return turn, gate, self._mark
 
     def _failed(self, error: OSError) -> StoreError:
-        return StoreError(f"cannot take the write turn of {self._path}: {error.strerror}")
+        remedy = ""
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            remedy = f". {WRITE_REMEDY}"
+        return StoreError(f"cannot take the write turn of {self._path}: {error.strerror}{remedy}")

@@ -93,6 +93,7 @@ def _checks(tx: Transaction, kit: Kit, row: Locked) -> Iterator[Finding]:
     yield from _seqs(tx, row)
     yield from _origin(tx, row)
     yield from _cuts(row, cut_list)
+    yield from _blobs(tx, row)
     yield from _counters(tx, row, parts, cut_list)
     yield from _turns(tx, row)
     yield from _messages(tx, kit, row, parts)
@@ -127,6 +128,15 @@ def _cuts(row: Locked, cut_list: Sequence[Cut]) -> Iterator[Finding]:
     for cut in cut_list:
         if not 0 < cut.from_seq <= cut.to_seq <= row.head:
             yield "I-06", f"cut {cut.number} hides {cut.from_seq}..{cut.to_seq} of 1..{row.head}"
+    # A branch has copies of cuts that moved its origin's view and not its own.
+    moves = 0 if row.kind == "branch" else sum(1 if cut.in_force else 2 for cut in cut_list)
+    if row.view < moves:
+        yield "I-06", f"the view is {row.view}; the cuts moved it {moves} times"
+
+
+def _blobs(tx: Transaction, row: Locked) -> Iterator[Finding]:
+    for digest in blobs.damaged(tx, row.no):
+        yield "I-11", f"the bytes of the blob {digest} are not those that its hash names"
 
 
 def _counters(
@@ -152,6 +162,13 @@ def _turns(tx: Transaction, row: Locked) -> Iterator[Finding]:
         yield "I-03", f"open turns are {still_open}, the conversation names {row.turn}"
     if row.holder is not None and row.turn is None:
         yield "I-04", "a right is held without an open turn"
+    newest = tx.row("turn_last", no=row.no)
+    if newest is not None and newest[0] and not row.fence:
+        yield "I-04", f"there are {newest[0]} turns, and the fence was never moved"
+    for number in still_open:
+        state = turns.get(tx, row.no, number).state
+        if (state == "running") != (row.holder is not None):
+            yield "I-04", f"turn {number} is {state}, its right is held by {row.holder or 'nobody'}"
     for number, first, last, count in tx.rows("message_turns", no=row.no):
         turn = turns.get(tx, row.no, number)
         if last - first + 1 != count or first < turn.first_seq:
@@ -161,7 +178,6 @@ def _turns(tx: Transaction, row: Locked) -> Iterator[Finding]:
 def _messages(
     tx: Transaction, kit: Kit, row: Locked, parts: Sequence[log.Segment]
 ) -> Iterator[Finding]:
-    numbers = [no for no, _, _ in reversed(parts)]
     calls: set[str] = set()
     taken = {r[0] for r in tx.rows("inbox_taken_of", no=row.no)}
     for first in range(row.base + 1, row.head + 1, WINDOW):
@@ -169,7 +185,7 @@ def _messages(
         for message in log.read(tx, kit.codec, [(row.no, first, last)]):
             for digest in blobs.hashes(message.parts):
                 try:
-                    blobs.get(tx, numbers, digest.hex())
+                    blobs.get(tx, [row.no], digest.hex())
                 except NotFound:
                     yield "I-11", f"seq {message.seq} refers to a blob that is gone"
             # Within turns results follow their calls; a plain append may bring what it likes.
@@ -198,9 +214,13 @@ def _compactions(
             seqs = (item.seq, item.seq) if isinstance(item, Stub) else seqs
             if not 0 < seqs[0] <= seqs[1] <= record.covers_to:
                 yield "I-08", f"{where} has {item} outside 1..{record.covers_to}"
+        for item in compactions.out_of_order(record.body):
+            yield "I-08", f"{where} names {item} again, or out of order"
         if record.kind == "ours" and record.cuts == in_force_at(cut_list, record.covers_to):
             covered = log.ranges(parts, cut_list, 1, record.covers_to)
-            if split := compactions.unanswered(tx, kit, covered):
+            split = compactions.unanswered(tx, kit, covered)
+            split |= compactions.split_in_turn(tx, kit, parts, cut_list, record.covers_to)
+            if split:
                 yield "I-08", f"{where} splits the calls {sorted(split)} from their results"
         if record.attempt is not None:
             state = attempts.get(tx, row.no, record.attempt).state

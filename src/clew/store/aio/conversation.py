@@ -5,11 +5,11 @@ Generated from that by scripts/aio.py; a change belongs there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from clew.context.chat import chat_context
-from clew.domain.chat import ChatMessage, draft_of
+from clew.domain.chat import ChatMessage, draft_of, drafts_of
 from clew.domain.compactions import Attempt, Compaction, Proposal, Trigger
 from clew.domain.conversations import NewConversation, TitleOrigin, Workspace
 from clew.domain.cuts import CutOutcome
@@ -52,11 +52,7 @@ class AsyncConversation(AsyncConversationReader):
 
         A message's `id` (or `key`) makes adding it again harmless.
         """
-        if isinstance(messages, Draft):
-            return await self.append([messages])
-        if isinstance(messages, Mapping):
-            return await self.append([draft_of(cast(ChatMessage, messages))])
-        return await self.append([draft_of(message) for message in messages])
+        return await self.append(drafts_of(messages))
 
     async def context(self, model: str | None = None) -> list[dict[str, Any]]:
         """What to send to a model: Chat Completions messages, valid as they are.
@@ -79,7 +75,7 @@ class AsyncConversation(AsyncConversationReader):
     async def replace(self, messages: Iterable[ChatMessage | Draft]) -> Appended:
         """Make the visible log equal to `messages`: what they share with it stays, the rest is
         cut, the new ones follow. One transaction."""
-        drafts = [draft_of(message) for message in messages]
+        drafts = drafts_of(messages)
         return await self._db.write(edits.Replace(self._db.kit, self._no, self.id, drafts))
 
     async def append(self, drafts: Sequence[Draft], *, head: int | None = None) -> Appended:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple, cast
 
 import apsw
 
-from clew.errors import SearchUnavailable
+from clew.errors import SearchUnavailable, StoreClosed
 from clew.store.backend import Row, Value
 from clew.store.queries import parse
+from clew.store.sqlite_driver import FileConnection
 
 FORMAT = 2
 """Changes whenever words are cut in another way or the tables differ: others are rebuilt."""
@@ -79,8 +80,11 @@ class Connection:
 
     def __init__(self, path: str) -> None:
         self.files = Files(None, None, None)
-        with translated("open"):
-            self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            with translated("open"):
+                self._connection = FileConnection(path)
+        except StoreClosed as error:  # open in the parent at a fork: queries go without it
+            raise SearchUnavailable(str(error)) from error
         self._execute: Any = cast(Any, self._connection).execute
         self._execute_many: Any = cast(Any, self._connection).executemany
         try:

@@ -292,8 +292,9 @@ SELECT seq, uid FROM message
 WHERE conversation_no = :no AND seq < :before ORDER BY seq DESC LIMIT :limit
 
 -- name: message_replacements
+-- In this order it walks the partial index, which is empty for most; by seq it would walk the log.
 SELECT seq, replaces FROM message WHERE conversation_no = :no AND replaces IS NOT NULL
-ORDER BY seq
+ORDER BY replaces
 
 -- name: message_move
 -- One step of deleting an origin: its highest inherited rows become the branch's own.
@@ -602,7 +603,7 @@ DELETE FROM binding WHERE profile = :profile AND conversation = :conversation
 SELECT source, conversation, from_seq, kind, state FROM alias
 WHERE profile = :profile AND foreign_id = :foreign_id
   AND (CAST(:source AS TEXT) IS NULL OR source = :source)
-ORDER BY source, at, conversation
+ORDER BY at, source, conversation
 
 -- name: alias_prefix
 SELECT DISTINCT conversation FROM alias
@@ -840,3 +841,8 @@ SELECT no, title, upto FROM line
 
 -- name: search_cuts
 SELECT from_seq, to_seq FROM cut WHERE conversation_no = :no AND undone_at IS NULL
+
+-- ---------------------------------------------------------------- verify, of blobs
+
+-- name: blob_hashes
+SELECT hash FROM blob WHERE conversation_no = :no ORDER BY hash

@@ -9,15 +9,15 @@ from msgspec.structs import replace
 from clew.domain.compactions import (
     Attempt,
     AttemptState,
+    BodyItem,
     Compaction,
-    Inline,
     Proposal,
     Ref,
     Stub,
     in_effect,
 )
 from clew.domain.cuts import Cut, hidden, in_force_at
-from clew.domain.parts import answered_ids, call_ids
+from clew.domain.parts import answered_ids, call_ids, unasked_ids
 from clew.errors import Cancelled, InvalidCompaction, NotFound
 from clew.testing.reference.log import visible
 from clew.testing.reference.state import State, World
@@ -29,6 +29,12 @@ def effective(state: State, cuts: Sequence[Cut], last: int) -> Compaction | None
     return in_effect([c for c in state.compactions if c.covers_to <= last], cuts)
 
 
+def check_counts(proposal: Proposal) -> None:
+    """Both are counts of tokens."""
+    if not 0 <= proposal.tokens_before <= 1 << 53 or not 0 <= proposal.tokens_after <= 1 << 53:
+        raise InvalidCompaction("tokens before and after are no counts")
+
+
 def check(state: State, proposal: Proposal) -> None:
     """What a compaction may cover."""
     to = proposal.covers_to
@@ -36,15 +42,10 @@ def check(state: State, proposal: Proposal) -> None:
         raise InvalidCompaction(f"covers_to {to} is not within 1..{state.head}")
     if state.open_turn is not None and to >= state.open_turn.first_seq:
         raise InvalidCompaction("it reaches into the open turn")
-    for item in proposal.body:
-        if isinstance(item, Ref) and not 0 < item.first <= item.last <= to:
-            raise InvalidCompaction(f"{item} is not covered")
-        if isinstance(item, Stub) and (not 0 < item.seq <= to or hidden(state.cuts, item.seq)):
-            raise InvalidCompaction(f"{item} names no visible covered message")
-        assert isinstance(item, Ref | Stub | Inline)
+    _check_body(state, proposal.body, to)
     above, below = visible(state, to + 1), visible(state, 1, to)
     made = {call for message in below for call in call_ids(message.parts)}
-    if above and made & set(answered_ids(above[0].parts)):
+    if made & unasked_ids(message.parts for message in above):
         raise InvalidCompaction("it splits a call from its result")
     answered: set[str] = set()
     for message in reversed(below):
@@ -53,6 +54,22 @@ def check(state: State, proposal: Proposal) -> None:
                 raise InvalidCompaction("it covers a call that wants its result")
             return
         answered.update(answered_ids(message.parts))
+
+
+def _check_body(state: State, body: Sequence[BodyItem], to: int) -> None:
+    """A body names covered messages, each once, in the order of the log."""
+    named: list[int] = []
+    for item in body:
+        if isinstance(item, Ref):
+            if not 0 < item.first <= item.last <= to:
+                raise InvalidCompaction(f"{item} is not covered")
+            named += range(item.first, item.last + 1)
+        elif isinstance(item, Stub):
+            if not 0 < item.seq <= to or hidden(state.cuts, item.seq):
+                raise InvalidCompaction(f"{item} names no visible covered message")
+            named.append(item.seq)
+    if named != sorted(set(named)):
+        raise InvalidCompaction("it names a message twice, or not in the order of the log")
 
 
 def compact(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
 from clew.context.chat import chat_context
-from clew.domain.chat import ChatMessage, draft_of
+from clew.domain.chat import ChatMessage, draft_of, drafts_of
 from clew.domain.compactions import Attempt, Compaction, Proposal, Trigger
 from clew.domain.conversations import NewConversation, TitleOrigin, Workspace
 from clew.domain.cuts import CutOutcome
@@ -41,11 +41,7 @@ class ReferenceConversation(ReferenceReader):
     # ------------------------------------------------------------------ appending
 
     def add(self, messages: Iterable[ChatMessage | Draft] | ChatMessage | Draft) -> Appended:
-        if isinstance(messages, Draft):
-            return self.append([messages])
-        if isinstance(messages, Mapping):
-            return self.append([draft_of(cast(ChatMessage, messages))])
-        return self.append([draft_of(message) for message in messages])
+        return self.append(drafts_of(messages))
 
     def context(self, model: str | None = None) -> list[dict[str, Any]]:
         return chat_context(self.context_inputs(), self.blob, model)
@@ -68,16 +64,10 @@ class ReferenceConversation(ReferenceReader):
         if count < 1:
             raise InputError(f"count is {count}; pop at least one message")
 
-        def unit(world: World, state: State) -> list[Message]:
-            found = log.visible(state)[-count:]
-            if found:
-                log.cut_from(state, found[0].seq, "pop", world.clock.now())
-            return found
-
-        return self._write(unit)
+        return self._write(lambda w, s: log.pop(s, count, w.clock.now()))
 
     def replace(self, messages: Iterable[ChatMessage | Draft]) -> Appended:
-        drafts = [draft_of(message) for message in messages]
+        drafts = drafts_of(messages)
         wanted = values.named_all(self._world, drafts)
 
         def unit(world: World, state: State) -> Appended:
@@ -111,7 +101,7 @@ class ReferenceConversation(ReferenceReader):
 
         def unit(world: World, state: State) -> ReferenceTurn | TurnQueued | TurnKnown:
             now, found = world.clock.now(), log.lookup(state, wanted)
-            waits = state.waiting and any(f is not None and f.seq is None for f in found)
+            waits = state.waiting and any(f is not None and f.number is not None for f in found)
             if wanted and all(found) and not waits:
                 known = log.outcome(state, wanted, found, 0)
                 return TurnKnown(turn=turns.turn_of(state, known.seqs), appended=known)
@@ -133,9 +123,9 @@ class ReferenceConversation(ReferenceReader):
                 first_seq=first, started_at=now,
             )  # fmt: skip
             state.turns.append(turn)
-            log.take(state, number)
+            log.take(world, state, number)
             log.check_asked(state, fresh)
-            log.insert(state, fresh, number)
+            log.insert(world, state, fresh, number)
             planned = None if call is None else turns.plan_call(world, state, call, now, number)
             added = tuple(range(first, state.head + 1))
             uids = log.outcome(state, wanted, found, 0).uids
@@ -240,7 +230,7 @@ class ReferenceConversation(ReferenceReader):
         def unit(world: World, origin: State) -> str:
             given = records.descended(new, origin)
             if (known := records.known_id(world, self.profile, given.id)) is not None:
-                return known
+                return records.again(known, *records.repeated(origin, uid, at_cut))
             if head is not None and head != origin.head:
                 raise Stale("head", head, origin.head)
             base, below = records.point(origin, uid, at_cut)
@@ -253,7 +243,7 @@ class ReferenceConversation(ReferenceReader):
             state.kind, state.base = ("branch", base) if base else ("root", 0)
             state.origin = origin.id if base else None
             state.messages = [m.inherited() for m in origin.messages[:base]]
-            state.cuts, state.blobs = cuts, dict(origin.blobs)
+            state.cuts = cuts
             inherited = compactions.effective(origin, cuts, base)
             if inherited is not None:
                 at = world.clock.now()
@@ -268,7 +258,7 @@ class ReferenceConversation(ReferenceReader):
         def unit(world: World, origin: State) -> str:
             given = records.descended(new, origin)
             if (known := records.known_id(world, self.profile, given.id)) is not None:
-                return known
+                return records.again(known, "delegate", origin.id, 0)
             state = records.create(world, self.profile, given)
             state.kind, state.origin, state.attribution = "delegate", origin.id, origin.affinity
             return state.id
@@ -301,6 +291,7 @@ class ReferenceConversation(ReferenceReader):
     def commit_attempt(
         self, number: int, proposal: Proposal, *, segment: tuple[str, str] | None = None
     ) -> Compaction:
+        compactions.check_counts(proposal)
         if not proposal.body or proposal.tokens_after >= proposal.tokens_before:
             raise InvalidCompaction("a compaction must have items, and shrink what it stands for")
 
@@ -345,6 +336,8 @@ class ReferenceConversation(ReferenceReader):
         return self._write(unit)
 
     def record_foreign_compaction(self, proposal: Proposal) -> Compaction:
+        compactions.check_counts(proposal)
+
         def unit(world: World, state: State) -> Compaction:
             compactions.check(state, proposal)
             return compactions.compact(world, state, None, proposal, world.clock.now())

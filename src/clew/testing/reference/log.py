@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from clew.domain.cuts import Cut, CutOutcome, hidden
 from clew.domain.messages import Appended, Message, Role
-from clew.domain.parts import Parts, Text, answered_ids, call_ids
+from clew.domain.parts import File, Image, Parts, Text, ToolResult, answered_ids, call_ids
 from clew.domain.text import shorten
 from clew.errors import (
     BatchConflict,
@@ -33,7 +33,7 @@ ACCIDENTS = {"stale", "imported"}
 
 
 class Found(NamedTuple):
-    """Where a draft already is: a seq of the log, or a number of the inbox."""
+    """Where a draft already is: a seq of the log, a number of the inbox; neither: withdrawn."""
 
     uid: str
     seq: int | None
@@ -62,7 +62,7 @@ def _find(state: State, item: Named) -> Found | None:
         by_uid = not item.minted and there.uid == item.uid and entry.state == "waiting"
         if by_key or by_uid:
             _same(item, entry.seq, there.draft.role, there.draft.parts)
-            return Found(there.uid, None, entry.number)
+            return Found(there.uid, None, entry.number if entry.state == "waiting" else None)
     return None
 
 
@@ -120,7 +120,7 @@ def renamed(world: World, state: State, item: Named) -> Named:
         found = _find(state, item)
     except KeyReused:
         return anonymous
-    return item if found is None or found.seq is None else anonymous
+    return item if found is None or found.number is not None else anonymous
 
 
 # ------------------------------------------------------------------ appending
@@ -154,20 +154,40 @@ def check_asked(state: State, fresh: Sequence[Named]) -> None:
         made.update(call_ids(item.draft.parts))
 
 
-def keep_blobs(state: State, items: Sequence[Named]) -> None:
-    """Keep the bytes that drafts bring; those that they only name have to be here."""
+def blob_of(world: World, state: State, digest: str) -> bytes | None:
+    """Bytes of this conversation, or of one that it inherits from."""
+    here: State | None = state
+    while here is not None:
+        if (data := here.blobs.get(digest)) is not None:
+            return data
+        here = world.states.get(here.origin) if here.base and here.origin else None
+    return None
+
+
+def keep_blobs(world: World, state: State, items: Sequence[Named]) -> None:
+    """Keep the bytes that drafts bring; those that they only name are here, or are copied."""
     for item in items:
-        for digest, data in item.blobs.items():
-            if data is not None:
-                state.blobs[digest] = data
-            elif digest not in state.blobs:
+        for digest, given in item.blobs.items():
+            data = blob_of(world, state, digest) if given is None else given
+            if data is None:
                 raise InputError(f"no bytes with the hash {digest} are stored here; pass them")
+            state.blobs[digest] = data
 
 
-def insert(state: State, items: Sequence[Named], turn: int | None = None) -> list[int]:
+def hashes(parts: Parts) -> set[str]:
+    """The blobs that parts name."""
+    pieces: list[object] = []
+    for part in parts:
+        pieces += [part] if not isinstance(part, ToolResult) else part.content
+    return {p.hash for p in pieces if isinstance(p, Image | File) and p.hash is not None}
+
+
+def insert(
+    world: World, state: State, items: Sequence[Named], turn: int | None = None
+) -> list[int]:
     """Add to the end of the log; gives the seqs."""
     first = state.head + 1
-    keep_blobs(state, items)
+    keep_blobs(world, state, items)
     for item in items:
         draft, seq = item.draft, state.head + 1
         if draft.replaces is not None and not 0 < draft.replaces < seq:
@@ -202,9 +222,9 @@ def append(
         return outcome(state, wanted, found, 0)
     open_for_append(state, now)
     if head is None:
-        take(state)
+        take(world, state)
         found = lookup(state, wanted)
-    return outcome(state, wanted, found, len(fresh), insert(state, fresh))
+    return outcome(state, wanted, found, len(fresh), insert(world, state, fresh))
 
 
 # ------------------------------------------------------------------ inbox
@@ -219,18 +239,18 @@ def put(
         raise ReadOnly(state.id)
     if len(state.waiting) + len(fresh) > world.limits.inbox:
         raise InboxFull(state.id, world.limits.inbox)
-    keep_blobs(state, fresh)
+    keep_blobs(world, state, fresh)
     first = max((entry.number for entry in state.inbox), default=0) + 1
     state.inbox += [Entry(number, item) for number, item in enumerate(fresh, first)]
     numbers = range(first, first + len(fresh))
     return outcome(state, wanted, found, len(fresh), queued=numbers)
 
 
-def take(state: State, turn: int | None = None) -> tuple[int, ...]:
+def take(world: World, state: State, turn: int | None = None) -> tuple[int, ...]:
     """All that waits enters the log, in order of arrival."""
     waiting = state.waiting
     for entry in waiting:
-        (seq,) = insert(state, [entry.named], turn)
+        (seq,) = insert(world, state, [entry.named], turn)
         taken = replace(entry, state="taken", seq=seq)
         state.inbox = [taken if old is entry else old for old in state.inbox]
     return tuple(entry.number for entry in waiting)
@@ -256,14 +276,22 @@ def visible(state: State, first: int = 1, last: int | None = None) -> list[Messa
 
 def shown(state: State, messages: Sequence[Message]) -> list[Message]:
     """Each message, or the newest that stands in its place."""
+    place = places(state)
+    newest = {
+        root: state.messages[seq - 1]
+        for seq, root in place.items()
+        if not hidden(state.cuts, seq)
+    }  # fmt: skip
+    return [newest.get(m.seq, m) for m in messages if m.seq not in place]
+
+
+def places(state: State) -> dict[int, int]:
+    """For each message that replaces another: the seq where its place is."""
     place: dict[int, int] = {}
-    newest: dict[int, Message] = {}
     for message in state.messages:
         if message.replaces is not None:
             place[message.seq] = place.get(message.replaces, message.replaces)
-            if not hidden(state.cuts, message.seq):
-                newest[place[message.seq]] = message
-    return [newest.get(m.seq, m) for m in messages if m.seq not in place]
+    return place
 
 
 def message_count(state: State) -> int:
@@ -314,6 +342,21 @@ def cut_from(state: State, seq: int, by: str | None, now: int) -> CutOutcome:
     state.cuts.append(cut)
     moved(state, now)
     return CutOutcome(number, seq, state.head, withdrawn, turn, state.head, state.view)
+
+
+def pop(state: State, count: int, now: int) -> list[Message]:
+    """Hide the newest messages that are shown; gives them."""
+    place = places(state)
+    standing = [m for m in visible(state) if m.seq not in place][-count:]
+    if not standing:
+        return []
+    first, found = standing[0].seq, shown(state, standing)
+    for seq, root in place.items():
+        seen = not hidden(state.cuts, seq) and not hidden(state.cuts, root)
+        if root < first <= seq and seen:
+            raise InputError(f"the message at seq {root} would show its old text")
+    cut_from(state, first, "pop", now)
+    return found
 
 
 def cut_at(

@@ -74,10 +74,10 @@ class ReferenceReader:
         raise NotFound("message", str(name))
 
     def blob(self, digest: str) -> bytes:
-        try:
-            return self._now_here.blobs[digest]
-        except KeyError:
-            raise NotFound("blob", digest) from None
+        data = log.blob_of(self._world, self._now_here, digest)
+        if data is None:
+            raise NotFound("blob", digest)
+        return data
 
     def context_inputs(self) -> ContextInputs:
         state = self._now_here

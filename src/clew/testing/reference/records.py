@@ -10,12 +10,13 @@ from msgspec.structs import replace
 
 from clew.domain.conversations import (
     ConversationInfo,
+    Kind,
     NewConversation,
     Workspace,
     shown_title,
 )
 from clew.domain.cuts import hidden
-from clew.errors import InputError, NotFound
+from clew.errors import InputError, KeyReused, NotFound
 from clew.testing.reference import log, values
 from clew.testing.reference.state import AliasRow, State, World
 
@@ -28,6 +29,9 @@ def descended(new: NewConversation | None, origin: State) -> NewConversation:
 
 def create(world: World, profile: str, new: NewConversation) -> State:
     """A new conversation in the world."""
+    for at in (new.created_at, new.imported_at):
+        if at is not None and not 0 <= at <= 1 << 61:
+            raise InputError(f"{at} is no time in microseconds since 1970")
     now = world.clock.now() if new.created_at is None else new.created_at
     limits, place = world.limits, new.workspace
     id = new.id or world.ids.conversation()
@@ -114,10 +118,31 @@ def claim(
     return row.state
 
 
-def known_id(world: World, profile: str, id: str | None) -> str | None:
-    """The id of a conversation that was made before, by the same call."""
+def known_id(world: World, profile: str, id: str | None) -> State | None:
+    """The conversation that has this id already."""
     state = None if id is None else world.states.get(id)
-    return None if state is None or state.profile != profile else state.id
+    return None if state is None or state.profile != profile else state
+
+
+def again(state: State, kind: Kind, origin: str | None, base: int | None) -> str:
+    """Its id, if the same call would make it again. Base None: any."""
+    if (state.kind, state.origin) != (kind, origin) or base not in (None, state.base):
+        raise KeyReused(state.id, None, "conversation")
+    return state.id
+
+
+def repeated(
+    origin: State, uid: str | None, at_cut: int | None
+) -> tuple[Kind, str | None, int | None]:
+    """What a branch at this point is: kind, origin and base, None for a head that moves on."""
+    base: int | None
+    if uid is not None:
+        base = log.seq_of(origin, uid)
+    elif at_cut is not None:
+        base, _ = point(origin, None, at_cut)
+    else:
+        base = None if origin.head else 0
+    return ("root", None, 0) if base == 0 else ("branch", origin.id, base)
 
 
 def point(origin: State, uid: str | None, at_cut: int | None) -> tuple[int, int | None]:

@@ -19,7 +19,7 @@ from clew.domain.conversations import (
 )
 from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
-from clew.errors import Ambiguous, InvalidCursor, NotFound
+from clew.errors import Ambiguous, InvalidCursor, KeyReused, NotFound
 from clew.ids import Ids
 from clew.testing.reference import log, records, turns, values
 from clew.testing.reference.conversation import ReferenceConversation
@@ -77,7 +77,7 @@ class ReferenceProfile:
         def unit(world: World) -> str:
             known = None if new.id is None else world.states.get(new.id)
             if known is not None and known.profile == self.name:
-                return known.id
+                return records.again(known, "root", None, 0)
             return records.create(world, self.name, new).id
 
         return self._handle(self._world.write(unit))
@@ -197,6 +197,9 @@ class ReferenceProfile:
             del world.states[id]
             for child in world.states.values():
                 if child.origin == id:
+                    for message in child.messages[gone.base : child.base]:
+                        for digest in log.hashes(message.parts) & gone.blobs.keys():
+                            child.blobs[digest] = gone.blobs[digest]
                     child.base = min(child.base, gone.base)
                     child.origin = gone.origin if child.base else None
             world.bindings = {k: v for k, v in world.bindings.items() if v != id}
@@ -241,15 +244,16 @@ class ReferenceProfile:
             if reason is not None:
                 records.end(state, reason, now)
             fresh.inbox += state.waiting
-            fresh.blobs.update(state.blobs)
+            for entry in state.waiting:
+                for digest in log.hashes(entry.named.draft.parts):
+                    fresh.blobs[digest] = log.blob_of(world, state, digest) or b""
             log.withdraw(state)
         world.bindings[place] = fresh.id
         return fresh
 
     def _make(self, world: World, source: str, new: NewConversation) -> State:
-        known = None if new.id is None else world.states.get(new.id)
-        if known is not None and known.profile == self.name:
-            return known
+        if (known := records.known_id(world, self.name, new.id)) is not None:
+            raise KeyReused(known.id, None, "conversation")
         return records.create(world, self.name, replace(new, source=source))
 
 

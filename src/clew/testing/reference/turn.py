@@ -19,7 +19,7 @@ from clew.domain.turns import (
     TurnEnded,
     TurnState,
 )
-from clew.errors import RightLost
+from clew.errors import InputError, RightLost
 from clew.testing.reference import log, turns, values
 from clew.testing.reference.state import Named, State, World
 
@@ -61,6 +61,8 @@ class ReferenceTurn:
         result: CallResult | None = None, deliveries: Sequence[Delivery] = (),
         state: TurnState = "done", error: str | None = None,
     ) -> TurnEnded:  # fmt: skip
+        if state not in ("done", "failed", "interrupted", "waiting"):
+            raise InputError(f"a turn does not end as {state!r}")
         how, wanted = state, self._conversation.named(drafts)
 
         def unit(world: World, state: State) -> TurnEnded:
@@ -68,6 +70,7 @@ class ReferenceTurn:
             if how == "waiting":
                 turns.set_turn(state, self.turn.number, state="waiting")
                 state.holder = None
+                state.fence += 1
             else:
                 for delivery in deliveries:
                     row = Delivered(
@@ -112,12 +115,12 @@ class ReferenceTurn:
         found = log.lookup(state, wanted)
         fresh = log.fresh_of(wanted, found)
         log.check_asked(state, fresh)
-        added = log.insert(state, fresh, number)
+        added = log.insert(world, state, fresh, number)
         if call is not None and result is not None:
             turns.finish_call(world, state, call, result)
         taken: tuple[int, ...] = ()
         if take_inbox and not turns.open_calls(state, number):
-            taken = log.take(state, number)
+            taken = log.take(world, state, number)
         planned = None
         if next_call is not None:
             planned = turns.plan_call(world, state, next_call, now, number)

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from clew.domain.parts import answered_ids, call_ids
 from clew.domain.turns import CallPlan, CallResult, ModelCall, Right, Turn, TurnState, Usage
-from clew.errors import NotFound, RightLost
+from clew.errors import InputError, NotFound, RightLost
 from clew.testing.reference.state import State, World
 from clew.testing.reference.values import key, label, plain_json
 
@@ -91,6 +91,10 @@ def plan_call(world: World, state: State, plan: CallPlan, now: int, turn: int | 
 
 def finish_call(world: World, state: State, number: int, result: CallResult) -> None:
     """Note how it ended; the first result stays."""
+    usage = result.usage
+    counts = usage.input, usage.output, usage.cached, usage.reasoning, result.latency or 0
+    if not all(0 <= count <= 1 << 53 for count in counts):
+        raise InputError("a number of the result is negative or too high")
     if not 0 < number <= len(state.calls):
         raise NotFound("model call", str(number))
     call = state.calls[number - 1]

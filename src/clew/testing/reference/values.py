@@ -11,15 +11,18 @@ import msgspec
 from msgspec.structs import replace
 
 from clew.config import Limits
-from clew.domain.messages import Draft
-from clew.domain.parts import File, Image, Part, ToolResult
-from clew.domain.text import clean, exact, shorten
+from clew.domain.messages import Draft, check_draft, check_drafts
+from clew.domain.parts import File, Image, Part, ToolResult, check_parts
+from clew.domain.text import a_text, clean, exact, shorten
+from clew.domain.values import json_text, json_value
 from clew.errors import InputError, TooLarge
 from clew.testing.reference.state import Named, World
 
 
 def label(limits: Limits, what: str, text: str | None) -> str | None:
     """A text for people."""
+    if text is not None:
+        a_text(what, text)
     if text is not None and len(text) > limits.label:
         raise TooLarge(what, len(text), limits.label)
     return None if text is None else clean(text)
@@ -27,6 +30,7 @@ def label(limits: Limits, what: str, text: str | None) -> str | None:
 
 def key(limits: Limits, what: str, text: str) -> str:
     """A text that is compared."""
+    a_text(what, text)
     if len(text) > limits.key:
         raise TooLarge(what, len(text), limits.key)
     return exact(what, text)
@@ -34,12 +38,10 @@ def key(limits: Limits, what: str, text: str) -> str:
 
 def plain_json(limits: Limits, what: str, value: Any) -> Any:
     """A small value as it comes back from JSON."""
-    if value is None:
-        return None
-    text = json.dumps(value, separators=(",", ":"))
-    if len(text) > limits.meta:
+    text = json_text(value, what)
+    if text is not None and len(text) > limits.meta:
         raise TooLarge(what, len(text), limits.meta)
-    return json.loads(text)
+    return json_value(text)
 
 
 def title_of(text: str) -> str:
@@ -52,6 +54,7 @@ def title_of(text: str) -> str:
 
 def uid_of(uid: str) -> str:
     """A uid in its one spelling."""
+    a_text("uid", uid)
     try:
         value = bytes.fromhex(uid.replace("-", ""))
     except ValueError:
@@ -63,6 +66,7 @@ def uid_of(uid: str) -> str:
 
 def named(world: World, drafts: Sequence[Draft]) -> list[Named]:
     """Checked drafts, each with its uid, their bytes put aside; or the first reason why not."""
+    check_drafts(drafts)
     if not drafts:
         raise InputError("nothing to append; pass at least one message")
     check_batch(world.limits, len(drafts))
@@ -77,7 +81,15 @@ def check_batch(limits: Limits, count: int) -> None:
 
 def named_all(world: World, drafts: Sequence[Draft]) -> list[Named]:
     """As `named`, of any number."""
-    ready = [_named(world, draft) for draft in drafts]
+    check_drafts(drafts)
+    ready: list[Named] = []
+    for draft in drafts:
+        try:
+            ready.append(_named(world, draft))
+        except InputError as error:
+            if type(error) is not InputError or len(drafts) == 1:
+                raise
+            raise InputError(f"message {len(ready) + 1} of {len(drafts)}: {error}") from None
     for names in ([n.draft.key for n in ready], [n.uid for n in ready]):
         given = [name for name in names if name is not None]
         if len(set(given)) < len(given):
@@ -86,10 +98,16 @@ def named_all(world: World, drafts: Sequence[Draft]) -> list[Named]:
 
 
 def _named(world: World, draft: Draft) -> Named:
+    check_draft(draft)
     limits = world.limits
     blobs: dict[str, bytes | None] = {}
     parts = tuple(_without_bytes(limits, blobs, part) for part in draft.parts)
-    text = json.dumps(msgspec.to_builtins(parts), separators=(",", ":"), ensure_ascii=False)
+    check_parts(parts)
+    try:
+        plain = msgspec.to_builtins(parts)
+        text = json.dumps(plain, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"not a JSON value: {error}") from None
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > limits.message:
         raise TooLarge("message", size, limits.message)
@@ -108,7 +126,7 @@ def _named(world: World, draft: Draft) -> Named:
 
 def _without_bytes(limits: Limits, blobs: dict[str, bytes | None], part: Part) -> Any:
     """The part with a hash in place of its bytes."""
-    if isinstance(part, ToolResult) and not isinstance(part.content, str):
+    if isinstance(part, ToolResult) and isinstance(part.content, tuple):
         pieces = tuple(_without_bytes(limits, blobs, piece) for piece in part.content)
         return replace(part, content=pieces)
     if not isinstance(part, Image | File):
@@ -119,8 +137,11 @@ def _without_bytes(limits: Limits, blobs: dict[str, bytes | None], part: Part) -
                 raise InputError(f"blob hash {part.hash!r} is not 64 hexadecimal characters")
             blobs.setdefault(part.hash, None)
         return part
-    if len(part.data) > limits.blob:
-        raise TooLarge(type(part).__name__.lower(), len(part.data), limits.blob)
-    digest = hashlib.sha256(part.data).hexdigest()
-    blobs[digest] = part.data
-    return replace(part, data=None, hash=digest, size=len(part.data))
+    if not isinstance(part.data, bytes | bytearray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        return part
+    data = bytes(part.data)
+    if len(data) > limits.blob:
+        raise TooLarge(type(part).__name__.lower(), len(data), limits.blob)
+    digest = hashlib.sha256(data).hexdigest()
+    blobs[digest] = data
+    return replace(part, data=None, hash=digest, size=len(data))

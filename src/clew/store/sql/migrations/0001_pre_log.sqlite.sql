@@ -100,6 +100,8 @@ CREATE INDEX conversation_by_project
 CREATE INDEX conversation_pinned ON conversation(profile, archived, pinned, active_at, no)
   WHERE pinned = 1 AND kind <> 'delegate' AND binned_at IS NULL;
 CREATE INDEX conversation_origin ON conversation(origin, no) WHERE origin IS NOT NULL;
+CREATE INDEX conversation_unfinished ON conversation(profile, no)
+  WHERE turn IS NOT NULL OR waiting > 0;
 CREATE INDEX conversation_binned ON conversation(no) WHERE binned_at IS NOT NULL;
 
 -- Which conversations have ever pointed at a prompt or tool set: it stays while one of them does,
@@ -287,10 +289,9 @@ CREATE TABLE alias(
   kind TEXT NOT NULL CHECK(kind IN ('segment', 'foreign')),
   state TEXT NOT NULL CHECK(state IN ('claimed', 'ambiguous', 'deleted')),
   at INTEGER NOT NULL,
-  PRIMARY KEY(profile, source, foreign_id, conversation)
+  PRIMARY KEY(profile, foreign_id, source, conversation)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX alias_claimed ON alias(profile, source, foreign_id) WHERE state = 'claimed';
-CREATE INDEX alias_foreign ON alias(profile, foreign_id);
 CREATE INDEX alias_conversation ON alias(conversation);
 
 CREATE TABLE todo(
