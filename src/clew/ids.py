@@ -7,7 +7,7 @@ first characters and a short prefix names one. All other ids are UUIDs of versio
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Callable
 
 from clew.clock import Clock, SystemClock
@@ -23,11 +23,17 @@ def encode_base32(value: int) -> str:
     return "".join(ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5))
 
 
+def random_bits(count: int) -> int:
+    """Bits from the operating system: no state, so a forked child has no twin of them."""
+    size = (count + 7) // 8
+    return int.from_bytes(os.urandom(size), "big") >> (size * 8 - count)
+
+
 class Ids:
     """Mints ids. `bits(n)` returns n random bits; tests pass a seeded one."""
 
     def __init__(
-        self, clock: Clock | None = None, bits: Callable[[int], int] = secrets.randbits
+        self, clock: Clock | None = None, bits: Callable[[int], int] = random_bits
     ) -> None:
         self._clock = clock or SystemClock()
         self._bits = bits

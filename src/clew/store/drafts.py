@@ -64,7 +64,6 @@ def check_batch(kit: Kit, count: int) -> None:
 def prepare_all(kit: Kit, drafts: Sequence[Draft]) -> tuple[Prepared, ...]:
     """As `prepare`, of any number: for a list of which most is there already."""
     now = kit.clock.now()
-    check_drafts(drafts)
     if len(drafts) == 1:
         return (_prepare(kit, drafts[0], now),)
     ready: list[Prepared] = []
