@@ -103,7 +103,8 @@ def test_a_refusal_names_the_place() -> None:
 def test_the_tag_says_how_it_is_packed() -> None:
     codec = Codec()
     assert codec.pack((Text("a"),))[0] == PLAIN
-    assert codec.pack((Text("a" * 500),))[0] == ZSTD
+    assert codec.pack((Text("a" * 500),))[0] == PLAIN
+    assert codec.pack((Text("a" * 2000),))[0] == ZSTD
     assert codec.pack((Text("\ud800"),))[0] == PLAIN | ESCAPED
     assert codec.pack((Text("\ud800" * 500),))[0] == ZSTD | ESCAPED
     assert len(codec.pack((Text("a" * 100_000),))) < 200

@@ -26,8 +26,9 @@ __all__ = ["Codec", "escape_json", "json_text", "json_value", "train"]
 T = TypeVar("T")
 
 PLAIN, ZSTD, ZSTD_DICTIONARY, ESCAPED = 0x00, 0x01, 0x02, 0x80
-COMPRESS_FROM = 256
-"""Bytes; below it zstd saves nothing worth its time (measured on chat messages)."""
+COMPRESS_FROM, COMPRESS_WITH_DICTIONARY_FROM = 1024, 256
+"""Bytes. Below the first, zstd alone saves a third of a message and costs more time, at every
+reading, than all other decoding; with the store's dictionary it saves two thirds, and is quicker."""
 LEVEL = 3
 MAX_DECODED = 1 << 30
 """Bytes; a frame that claims more is damaged."""
@@ -91,13 +92,14 @@ class Codec:
             raise InputError(f"not a JSON value: {error}") from None
         if limit is not None and len(body) > limit:
             raise TooLarge("message", len(body), limit)
-        if len(body) >= COMPRESS_FROM:
+        if len(body) >= COMPRESS_WITH_DICTIONARY_FROM:
             version = self.current
-            packed = self._compressor(version)(body)
-            if len(packed) + 1 < len(body):
-                if version:
-                    return bytes((ZSTD_DICTIONARY | escaped, version)) + packed
-                return bytes((ZSTD | escaped,)) + packed
+            if version or len(body) >= COMPRESS_FROM:
+                packed = self._compressor(version)(body)
+                if len(packed) + 1 < len(body):
+                    if version:
+                        return bytes((ZSTD_DICTIONARY | escaped, version)) + packed
+                    return bytes((ZSTD | escaped,)) + packed
         return bytes((PLAIN | escaped,)) + body
 
     def json(self, data: bytes) -> bytes:
