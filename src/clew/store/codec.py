@@ -28,7 +28,7 @@ T = TypeVar("T")
 PLAIN, ZSTD, ZSTD_DICTIONARY, ESCAPED = 0x00, 0x01, 0x02, 0x80
 COMPRESS_FROM, COMPRESS_WITH_DICTIONARY_FROM = 1024, 256
 """Bytes. Below the first, zstd alone saves a third of a message and costs more time, at every
-reading, than all other decoding; with the store's dictionary it saves two thirds, and is quicker."""
+reading, than all other decoding. With the store's dictionary it saves two thirds, in less time."""
 LEVEL = 3
 MAX_DECODED = 1 << 30
 """Bytes; a frame that claims more is damaged."""
