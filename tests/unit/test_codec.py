@@ -27,7 +27,11 @@ TEXT = st.text(st.characters(codec=None), max_size=300) | st.text(
     st.sampled_from('a\\"u\0 \ud83d\ude00\U0001f600é'), max_size=12
 )
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False) | TEXT,
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3),
     max_leaves=6,
 )
