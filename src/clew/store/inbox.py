@@ -25,8 +25,6 @@ def put(
     count = log.missing(prepared, found)
     if count and row.read_only:
         raise ReadOnly(row.id)
-    if count and row.read_only:
-        raise ReadOnly(row.id)
     if row.waiting + count > kit.limits.inbox:
         raise InboxFull(row.id, kit.limits.inbox)
     numbers = list(log.numbers(found))
