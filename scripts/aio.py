@@ -44,7 +44,6 @@ BLOCKING = frozenset({
 IMPORTS = {
     "AsyncDatabase": "clew.store.aio.database",
     "AsyncIterator": "collections.abc",
-    "Awaitable": "collections.abc",
     "hop": "clew.store.aio.database",
 }
 
@@ -76,7 +75,7 @@ class ToAsync(ast.NodeTransformer):
             return False
         name = ast.unparse(node.func)
         return (
-            name in ("self._db.write", "self._db.read", "sleep")
+            name in ("self._db.write", "self._db.read", "self._db.wait")
             or name in BLOCKING
             or (name.startswith("self.") and name[5:] in self.coroutines)
         )
@@ -119,15 +118,10 @@ class ToAsync(ast.NodeTransformer):
         return ast.Name(NAMES.get(node.id, node.id), node.ctx)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        if ast.unparse(node) == "time.sleep":
-            return ast.parse("asyncio.sleep", mode="eval").body
         self.generic_visit(node)
         return node
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
-        if node.arg == "sleep":
-            node.annotation = ast.parse("Callable[[float], Awaitable[None]]", mode="eval").body
-            return node
         self.generic_visit(node)
         return node
 

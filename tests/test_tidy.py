@@ -19,8 +19,10 @@ from typing import Any
 
 import apsw
 import apsw.ext
+import psycopg
 
-from clew.store import migrate, queries
+from clew.store import migrate, postgres_migrate, postgres_transaction, queries
+from servers import empty_database
 
 ROOT = Path(__file__).resolve().parent.parent
 SRC = ROOT / "src" / "clew"
@@ -32,16 +34,20 @@ LAYERS = (
 )  # fmt: skip
 """Imports point upwards in this list; only those of the first line know each other."""
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
-BELOW = r"(sqlite\w*|migrate|doctor\w*|copying|restore|search/connection)"
-KNOWS_SQLITE = re.compile(rf"store/{BELOW}\.py|cli/version\.py")
+BELOW = r"(sqlite\w*|postgres\w*|migrate|doctor\w*|copying|restore|search/connection)"
+KNOWS_AN_ENGINE = re.compile(rf"store/{BELOW}\.py|cli/version\.py|testing/postgres\.py")
 """Below the waist, and tools for broken files. All other modules run named statements."""
+ENGINES = ("apsw", "psycopg")
+DIALECTS = ("sqlite", "postgres")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE TABLE|PRAGMA) ")
 LATE_IMPORTS: set[str] = set()
 """Modules that may be imported inside a function: optional extras."""
 CHANCE = re.compile(
     r"time\.time(_ns)?|(datetime\.)+(now|utcnow|today)|(secrets|random|uuid)(\.\w*)?"
 )
-MAY_ASK_THE_SYSTEM = re.compile(r"clock\.py|ids\.py|store/(holders|guard)\.py|testing/\w+\.py")
+MAY_ASK_THE_SYSTEM = re.compile(
+    r"clock\.py|ids\.py|store/(holders|guard|postgres)\.py|testing/\w+\.py"
+)
 MOST_LINES = {"README.md": 150, "CONTRIBUTING.md": 150, "docs/ARCHITECTURE.md": 400}
 INVARIANT = re.compile(r"\bI-\d\d\b")
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -99,7 +105,7 @@ def package() -> dict[str, Source]:
 def statements() -> dict[str, str]:
     """Those of the store, and of files like search.sqlite.sql."""
     found = dict(queries.load("sqlite"))
-    for path in (SRC / "store" / "sql").glob("*.sqlite.sql"):
+    for path in [*(SRC / "store" / "sql").glob("*.sqlite.sql"), SRC / "store/sql/upkeep.sql"]:
         found |= queries.parse(path.read_text("utf-8"))
     return found
 
@@ -127,18 +133,34 @@ def test_imports_stand_at_the_top_and_take_no_private_names() -> None:
 def test_only_the_engine_speaks_sql() -> None:
     """Above the waist a module would have to be written again for another engine."""
     for name, source in package().items():
-        apsw_known = any(module.startswith("apsw") for module, _, _ in source.imports)
-        speaks = apsw_known or any(map(SQL.search, source.strings))
-        assert not speaks or KNOWS_SQLITE.fullmatch(name), name
+        knows = any(module.startswith(ENGINES) for module, _, _ in source.imports)
+        speaks = knows or any(map(SQL.search, source.strings))
+        assert not speaks or KNOWS_AN_ENGINE.fullmatch(name), name
+
+
+def test_the_dialects_say_the_same() -> None:
+    """A statement or macro that one engine lacks would fail where nobody looks. Parameters too."""
+
+    def said(dialect: str, kind: str) -> dict[str, set[str]]:
+        blocks = re.split(r"(?m)^-- (name|macro): (\w+)\n", queries.read(f"{dialect}.sql"))[1:]
+        found = zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True)
+        return {name: set(re.findall(r":(\w+)", body)) for k, name, body in found if k == kind}
+
+    assert said("sqlite", "name") == said("postgres", "name")
+    assert said("sqlite", "macro").keys() == said("postgres", "macro").keys()
+    assert queries.load("sqlite").keys() == queries.load("postgres").keys()
+    folder = SRC / "store" / "sql" / "migrations"
+    twins = {(path.name.split(".")[0], path.name.split(".")[1]) for path in folder.glob("*.sql")}
+    assert twins == {(name, dialect) for name, _ in twins for dialect in DIALECTS}
 
 
 def test_broad_excepts_only_at_the_edge() -> None:
-    """They hide faults of ours. A BaseException may be caught to clean up, if it goes on."""
+    """They hide faults of ours. Any may be caught to clean up, if it goes on."""
     for name, source in package().items():
         for handler in source.of(ast.ExceptHandler) if name != "cli/main.py" else ():
             kind = ast.unparse(handler.type) if handler.type else ""
-            cleans_up = kind == "BaseException" and isinstance(handler.body[-1], ast.Raise)
-            assert kind not in ("", "Exception", "BaseException") or cleans_up, (name, kind)
+            goes_on = kind and isinstance(handler.body[-1], ast.Raise)
+            assert kind not in ("", "Exception", "BaseException") or goes_on, (name, kind)
 
 
 def test_time_and_chance_are_passed_in() -> None:
@@ -182,12 +204,16 @@ def test_the_asyncio_handles_are_those_of_their_source() -> None:
 
 
 def test_a_table_is_written_by_one_module() -> None:
-    """So that its rules stand in one place. A statement is named after the table it writes."""
+    """So that its rules stand in one place. A statement is named after the table it writes. Those
+    of store/copy/, which brings the rows of all tables as they are, begin with `copy`."""
     writers: dict[str, set[str]] = defaultdict(set)
     for statement, sql in queries.load("sqlite").items():
         if match := re.match(r"(?:INSERT INTO|UPDATE|DELETE FROM) (\w+)", sql):
-            assert statement.startswith(f"{match[1]}_"), statement
             users = {name for name, source in package().items() if statement in source.strings}
+            if statement.startswith("copy_"):
+                assert all(name.startswith("store/copy/") for name in users), statement
+                continue
+            assert statement.startswith(f"{match[1]}_"), statement
             writers[match[1]] |= users
     assert not {table: names for table, names in writers.items() if len(names) > 1}
 
@@ -203,6 +229,15 @@ def test_every_statement_is_used_with_the_parameters_it_takes() -> None:
                 assert given == wanted, (name, call.lineno, first)
     used = set[str]().union(*(source.strings for source in package().values()))
     assert sorted(statements().keys() - used) == []
+
+
+def test_every_statement_prepares_on_postgres() -> None:
+    """With the types that the server finds for the parameters by itself, as clew has it."""
+    with psycopg.connect(empty_database(), autocommit=True) as connection:
+        postgres_migrate.prepare(connection)
+        for name, command in postgres_transaction.statements().items():
+            result = connection.pgconn.prepare(command.name, command.text)
+            assert result.status == psycopg.pq.ExecStatus.COMMAND_OK, (name, result.error_message)
 
 
 def test_every_statement_prepares(tmp_path: Path) -> None:

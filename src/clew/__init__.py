@@ -82,9 +82,11 @@ if TYPE_CHECKING:
         StoreClosed,
         StoreError,
         StoreFull,
+        StoreMoved,
         StoreReplaced,
         TooLarge,
         TurnOpen,
+        Unavailable,
     )
     from clew.store.aliases import Alias
     from clew.store.bindings import Place
@@ -111,10 +113,10 @@ __all__ = [
     "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Received",
     "Recorded", "Ref", "Refused", "ResetOutcome", "Right", "RightLost", "Role", "SchemaTooNew",
     "SearchPage", "SearchQuery", "SearchStatus", "SearchUnavailable", "Stale", "Stats", "Store",
-    "StoreClosed", "StoreError", "StoreFull", "StoreReplaced", "Stub", "Text", "Todo",
-    "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded", "TurnHandle", "TurnKnown",
-    "TurnOpen", "TurnQueued", "Unknown", "Usage", "Waiting", "Workspace", "assistant", "open",
-    "route_key", "user",
+    "StoreClosed", "StoreError", "StoreFull", "StoreMoved", "StoreReplaced", "Stub", "Text",
+    "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded", "TurnHandle", "TurnKnown",
+    "TurnOpen", "TurnQueued", "Unavailable", "Unknown", "Usage", "Waiting", "Workspace",
+    "assistant", "open", "route_key", "user",
 ]  # fmt: skip
 
 _HOMES = {
@@ -134,7 +136,7 @@ _HOMES = {
     "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError Corrupt CutOvertaken Ended "
     "InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound Overtaken "
     "ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale StoreClosed StoreError "
-    "StoreFull StoreReplaced TooLarge TurnOpen",
+    "StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
     "clew.store.aliases": "Alias",
     "clew.store.bindings": "Place",
     "clew.store.conversation": "Conversation",

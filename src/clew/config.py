@@ -40,12 +40,12 @@ class Limits(Struct, frozen=True, kw_only=True):
             raise TooLarge("page (items)", limit, self.page)
 
 
-def default_path() -> Path:
-    """CLEW_STORE, or clew.db in CLEW_HOME, or ~/.clew/clew.db."""
+def default_store() -> str:
+    """CLEW_STORE (a path or a URL), or clew.db in CLEW_HOME, or ~/.clew/clew.db."""
     if store := os.environ.get("CLEW_STORE"):
-        return Path(store).expanduser()
+        return store
     home = os.environ.get("CLEW_HOME")
-    return (Path(home).expanduser() if home else Path.home() / ".clew") / "clew.db"
+    return str((Path(home).expanduser() if home else Path.home() / ".clew") / "clew.db")
 
 
 def default_profile() -> str:

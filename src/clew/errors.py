@@ -22,9 +22,11 @@
     └── StoreError            the store cannot serve
         ├── Busy              a bounded wait for the write turn ran out (retryable)
         ├── StoreFull         no space left for the write; nothing was written
-        ├── Corrupt           the file is damaged
+        ├── Corrupt           the store is damaged
         ├── SchemaTooNew      written by a newer clew
-        ├── StoreReplaced     the file at the path is no longer the one opened
+        ├── Unavailable       the server cannot be reached, or went away (retryable)
+        ├── StoreReplaced     the store at this place is no longer the one opened
+        │   └── StoreMoved    it was moved to another place (attribute: where)
         ├── StoreClosed       used after close, or inherited over a fork
         └── SearchUnavailable the search file cannot be used; the log is unharmed
 
@@ -235,8 +237,23 @@ class SchemaTooNew(StoreError):
     """The file was written by a newer clew than this one may write with."""
 
 
+class Unavailable(StoreError):
+    """The server of the store cannot be reached, or the connection to it was lost. Whether a write
+    that was under way is stored nobody knows: the same call with the same keys finds out."""
+
+    retryable = True
+
+
 class StoreReplaced(StoreError):
-    """The file at this path is no longer the file that was opened."""
+    """The store at this place is no longer the one that was opened."""
+
+
+class StoreMoved(StoreReplaced):
+    """The store was moved: what is written here would be lost there."""
+
+    def __init__(self, where: str) -> None:
+        self.where = where
+        super().__init__(f"this store was moved to {where}; open that one")
 
 
 class StoreClosed(StoreError):

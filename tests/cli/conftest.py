@@ -12,8 +12,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from clew.cli.main import cli
+from servers import server
 
-from .helpers import Demo, Run, fill
+from .helpers import Demo, Remote, Run, fill
+
+TEMPLATE = "cli_demo"
 
 
 @pytest.fixture(scope="session")
@@ -31,6 +34,21 @@ def demo(made: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Demo:
     path.chmod(0o600)
     monkeypatch.setenv("CLEW_STORE", str(path))
     return Demo(path, made.ids)
+
+
+@pytest.fixture(scope="session")
+def made_remote() -> Remote:
+    """Made once; nobody connects to it again."""
+    url = server().create_database(TEMPLATE)
+    return Remote(url, fill(url))
+
+
+@pytest.fixture
+def remote(made_remote: Remote, monkeypatch: pytest.MonkeyPatch) -> Remote:
+    """A copy of the database for one test; CLEW_STORE names it."""
+    url = server().create_database(template=TEMPLATE)
+    monkeypatch.setenv("CLEW_STORE", url)
+    return Remote(url, made_remote.ids)
 
 
 @pytest.fixture(autouse=True)

@@ -40,6 +40,16 @@ class Demo(NamedTuple):
         return clew.open(self.path)
 
 
+class Remote(NamedTuple):
+    """The same on PostgreSQL."""
+
+    url: str
+    ids: Ids
+
+    def open(self) -> clew.Store:
+        return clew.open(self.url)
+
+
 def flaky(profile: clew.Profile) -> clew.Conversation:
     """Eight messages, two of them cut away, a branch elsewhere, an open turn, one waiting."""
     workspace = clew.Workspace(cwd="/home/ann/app", git_root="/home/ann/app", git_branch="main")
@@ -82,9 +92,9 @@ def long(profile: clew.Profile) -> clew.Conversation:
     return conversation
 
 
-def fill(path: Path) -> Ids:
+def fill(place: Path | str) -> Ids:
     """Make the demonstration store."""
-    with clew.open(path) as store:
+    with clew.open(place) as store:
         profile = store.profile("default")
         first = flaky(profile)
         trip = profile.create(source="telegram", title="Reise nach Kyōto 京都")

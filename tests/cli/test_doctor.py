@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import clew
-from clew.store import doctor, doctor_files, doctor_rows
+from clew.store import doctor_files, doctor_rows, doctor_sqlite
 from clew.store.doctor import Finding, diagnose
 from clew.store.sqlite_connections import connect
 from clew.testing.clock import FakeClock
@@ -124,7 +124,7 @@ def test_disk_and_folder(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_journal(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "LARGE_WAL", 10)
+    monkeypatch.setattr(doctor_sqlite, "LARGE_WAL", 10)
     with clew.open(path) as store:
         store.profile("me").conversation("k").add(clew.user("again"))
         one(looked_at(path), "journal", "warn")
@@ -146,6 +146,11 @@ def test_the_schema(path: Path) -> None:
     assert "newer clew" in one(looked_at(path), "schema", "error").what
     sql(path, "UPDATE meta SET value = '0' WHERE name = 'schema_version'")
     assert any("next opening" in finding.what for finding in looked_at(path))
+
+
+def test_a_store_that_was_moved(path: Path) -> None:
+    sql(path, "INSERT INTO meta(name, value) VALUES ('moved_to', '/new/place.db')")
+    assert "/new/place.db" in one(looked_at(path), "schema", "error").what
 
 
 def test_damaged_pages(tmp_path: Path) -> None:

@@ -1,30 +1,46 @@
 """The contract suite: the same tests on every store.
 
-A test asks for `store`, `profile` or `conv`. What a backend does not provide is declared here and
-named by the test (`@pytest.mark.requires("follow")`); such a test is not collected for it.
+A test asks for `store`, `profile` or `conv`; one that opens a store by itself, or a second time,
+asks for `place`. What a backend does not provide is declared here and named by the test
+(`@pytest.mark.requires("follow")`); such a test is not collected for it.
 """
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import raw
+from raw import Raw
 
 import clew
+import servers
 from clew.testing.clock import FakeClock, seeded_ids
 from clew.testing.reference import ReferenceStore
 
 LOG = frozenset({"log"})
-REST = frozenset(
+ENGINE = frozenset(
     {
-        "file",  # a file that can be closed, opened again and looked at
+        "engine",  # rows in a database: opened again, by several at once, looked at by SQL
         "follow", "usage", "jobs", "presence", "search", "stats", "prune",
         "dead holders",  # a holder whose process is gone is known to be dead
         "frozen type",  # a snapshot's type has no method that writes
     }
 )  # fmt: skip
+FILE = frozenset(
+    {
+        "file",  # all of it in one file and those beside it
+    }
+)
+SERVER = frozenset(
+    {
+        "row locks",  # one waits for another who has the same row, and not for all who write
+    }
+)
+KNOWN = LOG | ENGINE | FILE | SERVER
 
 
 class Backend(NamedTuple):
@@ -32,25 +48,39 @@ class Backend(NamedTuple):
 
     name: str
     provides: frozenset[str]
-    open: Callable[[Path, FakeClock, clew.Limits], Any]
+    place: Callable[[Path], Any]
+    """Where an empty store is opened: a path, new each time, or a URL (what was there is gone).
+    A folder, in which nothing can be opened, for what has no place."""
+    open: Callable[[Any, FakeClock, clew.Limits], Any]
+    raw: Raw | None = None
 
 
-def _reference(_: Path, clock: FakeClock, limits: clew.Limits) -> ReferenceStore:
+def _reference(_: Any, clock: FakeClock, limits: clew.Limits) -> ReferenceStore:
     return ReferenceStore(clock=clock, ids=seeded_ids(clock), limits=limits)
 
 
-def _sqlite(path: Path, clock: FakeClock, limits: clew.Limits) -> clew.Store:
-    return clew.open(path / "store.db", clock=clock, ids=seeded_ids(clock), limits=limits)
+def _engine(place: Any, clock: FakeClock, limits: clew.Limits) -> clew.Store:
+    return clew.open(place, clock=clock, ids=seeded_ids(clock), limits=limits)
 
 
-BACKENDS = (Backend("reference", LOG, _reference), Backend("sqlite", LOG | REST, _sqlite))
+def _file(folder: Path) -> Path:
+    return Path(tempfile.mkdtemp(dir=folder)) / "store.db"
+
+
+BACKENDS = (
+    Backend("reference", LOG, lambda folder: folder, _reference),
+    Backend("sqlite", LOG | ENGINE | FILE, _file, _engine, raw.SQLITE),
+    Backend(
+        "postgres", LOG | ENGINE | SERVER, lambda _: servers.empty_database(), _engine, raw.POSTGRES
+    ),
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "backend" in metafunc.fixturenames:
         marks = metafunc.definition.iter_markers("requires")
         wanted = LOG.union(*(mark.args for mark in marks))
-        unknown = wanted - LOG - REST
+        unknown = wanted - KNOWN
         assert not unknown, f"{metafunc.definition.nodeid} requires unknown {unknown}"
         fitting = [backend for backend in BACKENDS if wanted <= backend.provides]
         metafunc.parametrize("backend", fitting, ids=[backend.name for backend in fitting])
@@ -68,11 +98,23 @@ def limits() -> clew.Limits:
 
 
 @pytest.fixture
+def place(backend: Backend, fast_dir: Path) -> Any:
+    """Where an empty store of the backend is opened; the fixture `store` is there."""
+    return backend.place(fast_dir)
+
+
+@pytest.fixture(name="raw")
+def _raw(backend: Backend) -> Raw | None:
+    """The engine without clew."""
+    return backend.raw
+
+
+@pytest.fixture
 def store(
-    backend: Backend, fast_dir: Path, clock: FakeClock, limits: clew.Limits
+    backend: Backend, place: Any, clock: FakeClock, limits: clew.Limits
 ) -> Iterator[clew.Store]:
     """An empty store; in the end every invariant holds in it."""
-    with backend.open(fast_dir, clock, limits) as opened:
+    with backend.open(place, clock, limits) as opened:
         yield opened
         assert opened.verify() == []
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
 
 import pytest
 from talk import compact, talk, texts
@@ -50,14 +49,14 @@ def test_other_ends_are_undone_by_the_next_message(profile: clew.Profile, reason
     assert texts(conv) == ["a", "b"]
 
 
-@pytest.mark.requires("file")
-def test_what_happens_to_a_process_ends_no_conversation(tmp_path: Path, backend) -> None:
+@pytest.mark.requires("engine")
+def test_what_happens_to_a_process_ends_no_conversation(place) -> None:
     """S02: shutdown, disconnection and a dead holder touch presence and rights only."""
-    with clew.open(tmp_path / "store.db") as store:
+    with clew.open(place) as store:
         conv = store.profile("me").conversation("key")
         conv.beat("tui", "typing")
         conv.begin_turn([hi("1")])
-    with clew.open(tmp_path / "store.db") as store:
+    with clew.open(place) as store:
         again = store.profile("me").conversation("key")
         again.leave("tui")
         again.interrupt_turn("its window was closed")
@@ -117,7 +116,6 @@ def test_a_key_finds_the_conversation_it_made(profile: clew.Profile) -> None:
     assert profile.conversation("key", source="http").id != first.id
 
 
-@pytest.mark.requires("file")
 def test_a_conversation_is_not_bound_to_a_second_key(profile: clew.Profile) -> None:
     first = profile.conversation("one")
     with pytest.raises(clew.ClewError):
@@ -126,10 +124,10 @@ def test_a_conversation_is_not_bound_to_a_second_key(profile: clew.Profile) -> N
     assert profile.conversation("one").id == first.id
 
 
-@pytest.mark.requires("file")
-def test_two_first_requests_get_the_same_conversation(tmp_path: Path, backend) -> None:
+@pytest.mark.requires("engine")
+def test_two_first_requests_get_the_same_conversation(place) -> None:
     """S46: the primary key decides, the loser reads the winner."""
-    with clew.open(tmp_path / "store.db") as store:
+    with clew.open(place) as store:
         profile, found = store.profile("me"), list[str]()
         gate = threading.Barrier(8)
 

@@ -69,13 +69,14 @@ def test_a_hash_alone_refers_to_bytes_that_are_here(profile: clew.Profile) -> No
     assert other.info().head == 0
 
 
-@pytest.mark.requires("file")
-def test_the_same_picture_is_kept_once(store: clew.Store, conv: clew.Conversation) -> None:
+@pytest.mark.requires("engine")
+def test_the_same_picture_is_kept_once(conv: clew.Conversation, place, raw) -> None:
     data = bytes(500_000)
     for n in range(20):
         conv.append([Draft(role=Role.USER, parts=(Image(data=data), Text(str(n))))])
-    files = store.path.parent.glob(store.path.name + "*")
-    assert sum(file.stat().st_size for file in files) < 5 * len(data)
+    with raw.connect(place) as run:
+        assert run("SELECT count(*), sum(length(bytes)) FROM blob") == [(1, len(data))]
+        assert run("SELECT count(*) FROM message WHERE length(parts) > 500") == [(0,)]
 
 
 class TestLimits:

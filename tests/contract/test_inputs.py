@@ -103,7 +103,7 @@ BAD: dict[str, Use] = {
 }  # fmt: skip
 
 
-@pytest.mark.requires("file")
+@pytest.mark.requires("engine")
 @pytest.mark.parametrize("what", BAD)
 def test_a_value_that_cannot_be_is_refused_as_such(
     profile: clew.Profile, conv: clew.Conversation, what: str
@@ -114,7 +114,6 @@ def test_a_value_that_cannot_be_is_refused_as_such(
     assert texts(conv)[:1] == ["a"]
 
 
-@pytest.mark.requires("file")
 def test_numbers_of_nothing_are_not_found(conv: clew.Conversation) -> None:
     talk(conv, "a", "b")
     for use in (

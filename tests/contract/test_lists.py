@@ -57,7 +57,7 @@ def test_a_new_conversation_shifts_no_page(profile: clew.Profile, clock: FakeClo
     assert ids(page) + ids(if_new) == list("dcba")
 
 
-@pytest.mark.requires("file")
+@pytest.mark.requires("engine")
 def test_a_page_goes_on_behind_its_last_row(profile: clew.Profile, clock: FakeClock) -> None:
     touch(profile, clock, *"abcd")
     page = profile.list(limit=2)

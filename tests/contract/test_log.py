@@ -176,7 +176,7 @@ def test_b13_two_writers_of_one_message_make_one_row(profile: clew.Profile) -> N
     assert texts(profile.open("c1")) == ["a", "b", "hello"]
 
 
-@pytest.mark.requires("file")
+@pytest.mark.requires("engine")
 def test_b67_threads_of_one_process_never_see_a_lock(store: clew.Store) -> None:
     """S51.1: 8 threads append, 4 read: each append is there once, nobody is refused."""
     conv = store.profile("me").create()

@@ -1,4 +1,4 @@
-"""Random work on the reference and on the real store: same answers, same errors, same state."""
+"""Random work on the reference and on every engine: same answers, same errors, same state."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from talk import memory_dir
 from twins import OBSERVED, Twins, outcome
 
 import clew
+import servers
 from clew import Draft, Role, Text, ToolCall, ToolResult
 from clew.testing.clock import FakeClock, seeded_ids
 from clew.testing.reference import ReferenceStore
@@ -78,6 +79,7 @@ PLACE = st.integers(0, 9)
 
 LITTLE: list[Callable[[Any], Any]] = [
     lambda c: c.set_title("A"),
+    lambda c: c.set_title("É_\U0001f600 a%"),
     lambda c: c.set_title(None),
     lambda c: c.set_title("robot", "llm"),
     lambda c: c.set_title(" ", "derived"),
@@ -101,20 +103,27 @@ LOOKS: list[Callable[[Any], Any]] = [
     lambda p: p.list(limit=20).items,
     lambda p: p.list(clew.ListFilter(archived=True), limit=20).items,
     lambda p: p.list(limit=20, pinned_first=True).items,
+    *[
+        lambda p, t=text: p.list(clew.ListFilter(title=t), limit=20).items
+        for text in ("A", "_", "é")
+    ],
     lambda p: p.unfinished(),
     lambda p: p.bound("x", source="tg"),
 ]
 
 
-class Pair:
-    """The same conversation, or turn, in both stores."""
+class Same:
+    """The same in every store: stores, a conversation, a turn, an answer."""
 
-    def __init__(self, reference: Any, real: Any) -> None:
-        self.reference, self.real = reference, real
+    def __init__(self, reference: Any, *engines: Any) -> None:
+        self.reference, self.engines = reference, engines
+
+    def map(self, work: Callable[[Any], Any]) -> Same:
+        return Same(*map(work, (self.reference, *self.engines)))
 
 
 class Machine(RuleBasedStateMachine):
-    """Every rule does one thing to both stores."""
+    """Every rule does one thing to all stores."""
 
     conversations = Bundle("conversations")
     turns = Bundle("turns")
@@ -122,53 +131,67 @@ class Machine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.dir = memory_dir()
-        self.clocks = FakeClock(step=0), FakeClock(step=0)
-        reference, real = self.clocks
-        limits = clew.Limits(inbox=3)
-        self.reference = ReferenceStore(clock=reference, ids=seeded_ids(reference), limits=limits)
-        self.real = clew.open(
-            self.dir / "store.db", clock=real, ids=seeded_ids(real, 1), limits=limits
+        self.clocks: list[FakeClock] = []
+        places = self.dir / "store.db", servers.empty_database()
+        self.stores = Same(
+            ReferenceStore(**self.tools()), *[clew.open(place, **self.tools()) for place in places]
         )
-        self.twins = Twins()
-        self.touched: dict[str, Pair] = {}
+        self.twins = [Twins() for _ in places]
+        self.touched: dict[str, Same] = {}
         self.changed: set[str] = set()
         self.made = 0
 
+    def tools(self) -> dict[str, Any]:
+        """A clock, ids and limits: alike, but each store mints ids of its own."""
+        clock = FakeClock(step=0)
+        self.clocks.append(clock)
+        ids = seeded_ids(clock, len(self.clocks))
+        return {"clock": clock, "ids": ids, "limits": clew.Limits(inbox=3)}
+
     def teardown(self) -> None:
         try:
-            for pair in self.touched.values():
-                self.look(pair)
-            problems = self.real.verify()
-            assert problems == [], problems
+            for conv in self.touched.values():
+                self.look(conv)
+            for store in self.stores.engines:
+                problems = store.verify()
+                assert problems == [], problems
         finally:
-            self.real.close()
+            for store in self.stores.engines:
+                store.close()
             shutil.rmtree(self.dir)
 
-    # ------------------------------------------------------------------ both at once
+    # ------------------------------------------------------------------ all at once
 
-    def both(self, pair: Pair, work: Callable[[Any], Any]) -> Any:
-        """Do the same to both and compare; gives both answers."""
-        id = getattr(pair.real, "id", None)
+    def all(self, those: Same, work: Callable[[Any], Any]) -> Same:
+        """Do the same to each and compare; gives the answers."""
+        id = getattr(those.reference, "id", None)
         self.changed |= self.touched.keys() if id is None else {id}
-        expected = outcome(lambda: work(pair.reference))
-        actual = outcome(lambda: work(pair.real))
-        self.twins.same(expected, actual)
-        return Pair(expected, actual)
+        answers = those.map(lambda one: outcome(lambda: work(one)))
+        self.compare(answers, "answer")
+        return answers
 
-    def profiles(self) -> Pair:
-        return Pair(self.reference.profile("p"), self.real.profile("p"))
+    def compare(self, answers: Same, where: str) -> None:
+        for twins, actual in zip(self.twins, answers.engines, strict=True):
+            twins.same(answers.reference, actual, where)
 
-    def look(self, pair: Pair) -> None:
+    def profiles(self) -> Same:
+        return self.stores.map(lambda store: store.profile("p"))
+
+    def look(self, conv: Same) -> None:
         """All that can be seen is the same."""
         for name, read in OBSERVED:
-            self.twins.same(read(pair.reference), read(pair.real), name)
+            self.compare(conv.map(read), name)
 
-    def known(self, answers: Pair) -> Any:
+    def glance(self, conv: Same) -> None:
+        """As `look`, at the first engine only: many small reads are slow on a server."""
+        for name, read in OBSERVED:
+            self.twins[0].same(read(conv.reference), read(conv.engines[0]), name)
+
+    def known(self, answers: Same) -> Any:
         """The answer as a conversation to go on with, unless it is an error."""
-        if isinstance(answers.real, tuple):
+        if isinstance(answers.reference, tuple):
             return multiple()
-        self.touched.setdefault(answers.real.id, answers)
-        return self.touched[answers.real.id]
+        return self.touched.setdefault(answers.reference.id, answers)
 
     def new(self, **fields: Any) -> clew.NewConversation:
         self.made += 1
@@ -210,53 +233,53 @@ class Machine(RuleBasedStateMachine):
     @initialize(target=conversations, batch=BATCH)
     def first(self, batch: list[Draft]) -> Any:
         new = self.new(title="Title")
-        made = self.known(self.both(self.profiles(), lambda p: p.create(new)))
+        made = self.known(self.all(self.profiles(), lambda p: p.create(new)))
         talk = [clew.user("q1"), clew.assistant("a1"), clew.user("q2"), clew.assistant("a2")]
-        self.both(made, lambda c: c.append([*talk, *batch]))
+        self.all(made, lambda c: c.append([*talk, *batch]))
         return made
 
     @rule(conv=conversations, batch=BATCH, head=SEEN)
-    def append(self, conv: Pair, batch: list[Draft], head: str | None) -> None:
-        self.both(conv, lambda c: c.append(batch, **self.seen(c, head, None)))
+    def append(self, conv: Same, batch: list[Draft], head: str | None) -> None:
+        self.all(conv, lambda c: c.append(batch, **self.seen(c, head, None)))
 
     @rule(conv=conversations, count=st.integers(1, 3))
-    def pop(self, conv: Pair, count: int) -> None:
-        self.both(conv, lambda c: c.pop(count))
+    def pop(self, conv: Same, count: int) -> None:
+        self.all(conv, lambda c: c.pop(count))
 
     @rule(conv=conversations, keep=st.integers(0, 3), batch=MAYBE)
-    def replace(self, conv: Pair, keep: int, batch: list[Draft]) -> None:
+    def replace(self, conv: Same, keep: int, batch: list[Draft]) -> None:
         def work(c: Any) -> Any:
             there = [m.draft() for m in list(c.messages())[:keep]]
             return c.replace([*there, *batch])
 
-        self.both(conv, work)
+        self.all(conv, work)
 
     # ------------------------------------------------------------------ turns
 
     @rule(target=turns, conv=conversations, batch=MAYBE, plan=PLAN,
           holder=st.sampled_from(["h1", "h2"]))  # fmt: skip
-    def begin(self, conv: Pair, batch: list[Draft], plan: Any, holder: str) -> Any:
-        begun = self.both(conv, lambda c: c.begin_turn(batch, holder=holder, ttl=TTL, call=plan))
-        return begun if hasattr(begun.real, "right") else multiple()
+    def begin(self, conv: Same, batch: list[Draft], plan: Any, holder: str) -> Any:
+        begun = self.all(conv, lambda c: c.begin_turn(batch, holder=holder, ttl=TTL, call=plan))
+        return begun if hasattr(begun.reference, "right") else multiple()
 
     @rule(target=turns, conv=conversations, holder=st.sampled_from(["h1", "h2"]))
-    def resume(self, conv: Pair, holder: str) -> Any:
-        begun = self.both(conv, lambda c: c.resume_turn(holder=holder, ttl=TTL))
-        return begun if hasattr(begun.real, "right") else multiple()
+    def resume(self, conv: Same, holder: str) -> Any:
+        begun = self.all(conv, lambda c: c.resume_turn(holder=holder, ttl=TTL))
+        return begun if hasattr(begun.reference, "right") else multiple()
 
     @rule(turn=turns, batch=MAYBE, take=st.booleans(), plan=PLAN)
-    def record(self, turn: Pair, batch: list[Draft], take: bool, plan: Any) -> None:
-        self.both(turn, lambda t: t.record(batch, take_inbox=take, next_call=plan))
+    def record(self, turn: Same, batch: list[Draft], take: bool, plan: Any) -> None:
+        self.all(turn, lambda t: t.record(batch, take_inbox=take, next_call=plan))
 
     @rule(turn=turns, number=st.integers(1, 3), result=RESULT)
-    def finish_call(self, turn: Pair, number: int, result: clew.CallResult) -> None:
-        self.both(turn, lambda t: t.save_partial(number, "so far"))
-        self.both(turn, lambda t: t.record(call=number, result=result))
-        self.both(turn, lambda t: t.renew())
+    def finish_call(self, turn: Same, number: int, result: clew.CallResult) -> None:
+        self.all(turn, lambda t: t.save_partial(number, "so far"))
+        self.all(turn, lambda t: t.record(call=number, result=result))
+        self.all(turn, lambda t: t.renew())
 
     @rule(turn=turns, batch=MAYBE, state=st.sampled_from(["done", "failed", "waiting"]))
-    def finish(self, turn: Pair, batch: list[Draft], state: Any) -> None:
-        self.both(turn, lambda t: t.finish(batch, state=state, deliveries=[clew.Delivery("r", 1)]))
+    def finish(self, turn: Same, batch: list[Draft], state: Any) -> None:
+        self.all(turn, lambda t: t.finish(batch, state=state, deliveries=[clew.Delivery("r", 1)]))
 
     @rule(micros=st.sampled_from([1, TTL - 1, TTL, -2 * TTL]))
     def time_passes(self, micros: int) -> None:
@@ -266,46 +289,46 @@ class Machine(RuleBasedStateMachine):
     # ------------------------------------------------------------------ cuts and branches
 
     @rule(conv=conversations, seq=PLACE, head=SEEN, view=SEEN)
-    def cut(self, conv: Pair, seq: int, head: str | None, view: str | None) -> None:
-        self.both(conv, lambda c: c.cut(self.uid_at(c, seq), **self.seen(c, head, view)))
+    def cut(self, conv: Same, seq: int, head: str | None, view: str | None) -> None:
+        self.all(conv, lambda c: c.cut(self.uid_at(c, seq), **self.seen(c, head, view)))
 
     @rule(conv=conversations, number=st.none() | st.integers(1, 3), head=SEEN, view=SEEN)
-    def undo(self, conv: Pair, number: int | None, head: str | None, view: str | None) -> None:
-        self.both(conv, lambda c: c.undo_cut(number, **self.seen(c, head, view)))
+    def undo(self, conv: Same, number: int | None, head: str | None, view: str | None) -> None:
+        self.all(conv, lambda c: c.undo_cut(number, **self.seen(c, head, view)))
 
     @rule(conv=conversations, seq=PLACE, draft=DRAFT, view=SEEN)
-    def edit(self, conv: Pair, seq: int, draft: Draft, view: str | None) -> None:
-        self.both(conv, lambda c: c.edit(self.uid_at(c, seq), draft, **self.seen(c, None, view)))
+    def edit(self, conv: Same, seq: int, draft: Draft, view: str | None) -> None:
+        self.all(conv, lambda c: c.edit(self.uid_at(c, seq), draft, **self.seen(c, None, view)))
 
     @rule(conv=conversations, seq=PLACE, key=KEYS)
-    def retry(self, conv: Pair, seq: int, key: str | None) -> None:
-        self.both(conv, lambda c: c.retry(self.uid_at(c, seq), key=key))
+    def retry(self, conv: Same, seq: int, key: str | None) -> None:
+        self.all(conv, lambda c: c.retry(self.uid_at(c, seq), key=key))
 
     @precondition(lambda self: len(self.touched) < MANY)
     @rule(target=conversations, conv=conversations, seq=st.none() | PLACE, head=SEEN)
-    def branch(self, conv: Pair, seq: int | None, head: str | None) -> Any:
+    def branch(self, conv: Same, seq: int | None, head: str | None) -> Any:
         new = self.new()
 
         def work(c: Any) -> Any:
             uid = None if seq is None else self.uid_at(c, seq)
             return c.branch(uid, new=new, **self.seen(c, head, None))
 
-        return self.known(self.both(conv, work))
+        return self.known(self.all(conv, work))
 
     @precondition(lambda self: len(self.touched) < MANY)
     @rule(target=conversations, conv=conversations, number=st.integers(1, 3))
-    def branch_at_cut(self, conv: Pair, number: int) -> Any:
+    def branch_at_cut(self, conv: Same, number: int) -> Any:
         new = self.new()
-        return self.known(self.both(conv, lambda c: c.branch(at_cut=number, new=new)))
+        return self.known(self.all(conv, lambda c: c.branch(at_cut=number, new=new)))
 
     @precondition(lambda self: len(self.touched) < MANY)
     @rule(target=conversations, conv=conversations)
-    def delegate(self, conv: Pair) -> Any:
+    def delegate(self, conv: Same) -> Any:
         new = self.new()
-        return self.known(self.both(conv, lambda c: c.delegate(new)))
+        return self.known(self.all(conv, lambda c: c.delegate(new)))
 
     @rule(conv=conversations, seq=st.none() | PLACE, id=st.integers(1, MANY))
-    def repeat(self, conv: Pair, seq: int | None, id: int) -> None:
+    def repeat(self, conv: Same, seq: int | None, id: int) -> None:
         """Make a conversation of an id that is there: as it was made, or as something else."""
         new = clew.NewConversation(id=f"c{id:03}", source="tg")
         if new.id not in self.touched:
@@ -314,14 +337,14 @@ class Machine(RuleBasedStateMachine):
         def branch(c: Any) -> Any:
             return c.branch(None if seq is None else self.uid_at(c, seq), new=new)
 
-        self.both(conv, branch)
-        self.both(conv, lambda c: c.delegate(new))
-        self.both(self.profiles(), lambda p: p.create(new))
-        self.both(self.profiles(), lambda p: p.conversation(f"key {seq}", new=new))
+        self.all(conv, branch)
+        self.all(conv, lambda c: c.delegate(new))
+        self.all(self.profiles(), lambda p: p.create(new))
+        self.all(self.profiles(), lambda p: p.conversation(f"key {seq}", new=new))
 
     @rule(conv=conversations, at=st.none() | st.integers(0, 6))
-    def snapshot(self, conv: Pair, at: int | None) -> None:
-        self.both(
+    def snapshot(self, conv: Same, at: int | None) -> None:
+        self.all(
             conv,
             lambda c: [list(c.snapshot(at).messages()), c.snapshot(at).context_inputs().messages],
         )
@@ -330,13 +353,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule(conv=conversations, trigger=st.sampled_from(["soft", "hard", "user"]),
           deadline=st.booleans())  # fmt: skip
-    def open_attempt(self, conv: Pair, trigger: Any, deadline: bool) -> None:
+    def open_attempt(self, conv: Same, trigger: Any, deadline: bool) -> None:
         limit = self.clocks[0].now() + TTL if deadline else None
-        self.both(conv, lambda c: c.open_attempt(trigger, model="m1", deadline=limit))
+        self.all(conv, lambda c: c.open_attempt(trigger, model="m1", deadline=limit))
 
     @rule(conv=conversations, back=st.integers(0, 1), to=PLACE, length=PLACE, stub=st.booleans())
-    def commit(self, conv: Pair, back: int, to: int, length: int, stub: bool) -> None:
-        self.both(
+    def commit(self, conv: Same, back: int, to: int, length: int, stub: bool) -> None:
+        self.all(
             conv,
             lambda c: c.commit_attempt(
                 len(c.attempts()) - back, self.proposal(c, to, length, stub)
@@ -344,42 +367,42 @@ class Machine(RuleBasedStateMachine):
         )
 
     @rule(conv=conversations, to=PLACE, length=PLACE, stub=st.booleans())
-    def compact(self, conv: Pair, to: int, length: int, stub: bool) -> None:
-        self.both(
+    def compact(self, conv: Same, to: int, length: int, stub: bool) -> None:
+        self.all(
             conv,
             lambda c: c.commit_attempt(c.open_attempt().number, self.proposal(c, to, length, stub)),
         )
 
     @rule(conv=conversations, to=PLACE)
-    def foreign(self, conv: Pair, to: int) -> None:
-        self.both(conv, lambda c: c.record_foreign_compaction(self.proposal(c, to, 0, False)))
+    def foreign(self, conv: Same, to: int) -> None:
+        self.all(conv, lambda c: c.record_foreign_compaction(self.proposal(c, to, 0, False)))
 
     @rule(conv=conversations, back=st.integers(0, 1), fail=st.booleans())
-    def close_attempt(self, conv: Pair, back: int, fail: bool) -> None:
+    def close_attempt(self, conv: Same, back: int, fail: bool) -> None:
         def work(c: Any) -> Any:
             number = len(c.attempts()) - back
             return c.fail_attempt(number, "no-op") if fail else c.cancel_attempt(number)
 
-        self.both(conv, work)
+        self.all(conv, work)
 
     @rule(conv=conversations, generation=st.integers(1, 3))
-    def undo_compaction(self, conv: Pair, generation: int) -> None:
-        self.both(conv, lambda c: c.undo_compaction(generation))
+    def undo_compaction(self, conv: Same, generation: int) -> None:
+        self.all(conv, lambda c: c.undo_compaction(generation))
 
     # ------------------------------------------------------------------ the row
 
     @rule(conv=conversations, reason=st.sampled_from(["closed", "stale", "idle", "nonsense"]))
-    def end(self, conv: Pair, reason: str) -> None:
-        self.both(conv, lambda c: c.end(reason))
+    def end(self, conv: Same, reason: str) -> None:
+        self.all(conv, lambda c: c.end(reason))
 
     @rule(conv=conversations)
-    def reopen(self, conv: Pair) -> None:
-        self.both(conv, lambda c: c.mark(read_only=False))
-        self.both(conv, lambda c: c.reopen())
+    def reopen(self, conv: Same) -> None:
+        self.all(conv, lambda c: c.mark(read_only=False))
+        self.all(conv, lambda c: c.reopen())
 
     @rule(conv=conversations, work=st.sampled_from(LITTLE))
-    def little(self, conv: Pair, work: Callable[[Any], Any]) -> None:
-        self.both(conv, work)
+    def little(self, conv: Same, work: Callable[[Any], Any]) -> None:
+        self.all(conv, work)
 
     # ------------------------------------------------------------------ profile
 
@@ -388,20 +411,20 @@ class Machine(RuleBasedStateMachine):
     def route(self, key: str) -> Any:
         new = self.new()
         return self.known(
-            self.both(self.profiles(), lambda p: p.conversation(key, source="tg", new=new))
+            self.all(self.profiles(), lambda p: p.conversation(key, source="tg", new=new))
         )
 
     @precondition(lambda self: len(self.touched) < MANY)
     @rule(target=conversations, key=st.sampled_from(["x", "y"]))
     def reset(self, key: str) -> Any:
         new = self.new()
-        self.both(self.profiles(), lambda p: p.reset(key, source="tg", new=new))
-        return self.known(self.both(self.profiles(), lambda p: p.open(new.id)))
+        self.all(self.profiles(), lambda p: p.reset(key, source="tg", new=new))
+        return self.known(self.all(self.profiles(), lambda p: p.open(new.id)))
 
     @rule(route=st.sampled_from(["x", "y"]), update=st.sampled_from(["u1", "u2"]), batch=MAYBE)
     def receive(self, route: str, update: str, batch: list[Draft]) -> None:
         new = self.new()
-        self.both(
+        self.all(
             self.profiles(),
             lambda p: p.receive(
                 route, batch, source="tg", account="bot", key=update, new=new, result="r"
@@ -410,21 +433,21 @@ class Machine(RuleBasedStateMachine):
 
     @rule(work=st.sampled_from(LOOKS))
     def look_around(self, work: Callable[[Any], Any]) -> None:
-        self.both(self.profiles(), work)
+        self.all(self.profiles(), work)
 
     @precondition(lambda self: len(self.touched) > 2)
     @rule(conv=consumes(conversations))
-    def delete(self, conv: Pair) -> None:
-        self.both(self.profiles(), lambda p: p.delete(conv.real.id))
-        self.both(conv, lambda c: c.info())
-        self.touched.pop(conv.real.id, None)
+    def delete(self, conv: Same) -> None:
+        self.all(self.profiles(), lambda p: p.delete(conv.reference.id))
+        self.all(conv, lambda c: c.info())
+        self.touched.pop(conv.reference.id, None)
 
     # ------------------------------------------------------------------ always
 
     @invariant()
     def looks_the_same(self) -> None:
         for id in self.changed & self.touched.keys():
-            self.look(self.touched[id])
+            self.glance(self.touched[id])
         self.changed.clear()
 
 

@@ -66,7 +66,7 @@ def test_any_text_is_a_prompt(profile: clew.Profile) -> None:
     assert conv.context_inputs().toolset == (schema,)
 
 
-@pytest.mark.requires("file")
+@pytest.mark.requires("engine")
 def test_a_tool_has_a_name_and_a_prompt_a_limit(profile: clew.Profile) -> None:
     for bad in ({}, {"name": 1}, {"function": {}}):
         with pytest.raises(clew.InputError):

@@ -2,29 +2,52 @@
 
 A batch that fails is run again, and a commit whose outcome nobody knows is run again after it may
 have gone through. Here that happens to every unit of every write method: run and rolled back
-first, or run, committed and run again.
+first, or run, committed and run again. Whatever the engine, it comes to the same.
 """
 
 from __future__ import annotations
 
 import inspect
 import shutil
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+from raw import Raw
 from talk import HOLDER, OTHER, calls, memory_dir, proposal, result, summary, talk, texts
-from twins import OBSERVED, Twins
+from twins import OBSERVED, Twins, outcome
 
 import clew
 from clew import CallPlan, CallResult, NewConversation, Usage
 from clew.store.backend import Transaction, Unit
 from clew.testing.clock import FakeClock, seeded_ids
 
+pytestmark = pytest.mark.requires("engine")
+
 
 class RolledBack(Exception):
     """Ends a transaction in which all went well."""
+
+
+class Watched:
+    """A transaction that knows whether it changed anything."""
+
+    def __init__(self, tx: Any) -> None:
+        self._tx = tx
+        self.wrote = False
+
+    def __getattr__(self, name: str) -> Any:
+        self.wrote |= name in ("run", "batch")
+        return getattr(self._tx, name)
+
+    def changed(self, *args: Any, **params: Any) -> int:
+        count = self._tx.changed(*args, **params)
+        self.wrote |= count > 0
+        return count
 
 
 class Plain:
@@ -32,17 +55,32 @@ class Plain:
 
     def __init__(self, backend: Any) -> None:
         self._backend = backend
-        self.between: Callable[[], object] | None = None
-        """What somebody else does between the two runs."""
+        self.once: Callable[[], object] | None = None
+        """What somebody else does after the first run of the next unit."""
+        self.always: Callable[[], object] | None = None
+        """What somebody else does after the first run of every unit that wrote something."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._backend, name)
 
     def write(self, unit: Unit[Any]) -> Any:
-        return self._backend.write(unit)
+        return self.first(unit)
 
-    def somebody_else(self) -> None:
-        work, self.between = self.between, None
+    def first(self, unit: Unit[Any]) -> Any:
+        """Run the unit, and then let somebody else go on."""
+        watched = Watched(None)
+
+        def run(tx: Any) -> Any:
+            nonlocal watched
+            watched = Watched(tx)
+            return unit(watched)
+
+        answer = self._backend.write(run)
+        self.somebody_else(watched.wrote)
+        return answer
+
+    def somebody_else(self, wrote: bool) -> None:
+        work, self.once = self.once or (self.always if wrote else None), None
         if work is not None:
             work()
 
@@ -57,7 +95,7 @@ class RunsTwice(Plain):
 
         with pytest.raises((RolledBack, clew.ClewError)):
             self._backend.write(undone)
-        self.somebody_else()
+        self.somebody_else(wrote=False)
         return self._backend.write(unit)
 
 
@@ -65,21 +103,70 @@ class CommitsTwice(Plain):
     """Every unit runs and is committed; nobody knows, so it runs again, with the same answer."""
 
     def write(self, unit: Unit[Any]) -> Any:
-        first = self._backend.write(unit)
-        self.somebody_else()
+        first = self.first(unit)
         again = self._backend.write(unit)
         assert again == first, f"{unit} answered {first!r}, then {again!r}"
         return again
 
 
-@contextmanager
-def opened(how: type[Plain], step: int = 0) -> Iterator[clew.Store]:
-    path, clock = memory_dir(), FakeClock(step=step)
-    with clew.open(path / "store.db", clock=clock, ids=seeded_ids(clock)) as store:
-        store._db.backend = how(store._db.backend)
-        yield store
-        assert store.verify() == []
-    shutil.rmtree(path)
+class CommitsLate(Plain):
+    """Every unit runs again before its first run has ended, as after a lost connection: the server
+    may still have the COMMIT before it."""
+
+    waits: Callable[[], bool]
+    """Whether anybody waits for a lock."""
+
+    def write(self, unit: Unit[Any]) -> Any:
+        ran, end = threading.Event(), threading.Event()
+
+        def slow(tx: Transaction) -> Any:
+            try:
+                return unit(tx)
+            finally:
+                ran.set()
+                end.wait()
+                self.ending()
+
+        with ThreadPoolExecutor(2) as pool:
+            first = pool.submit(self._backend.write, slow)
+            ran.wait()
+            again = pool.submit(self._backend.write, unit)
+            while not again.done() and not self.waits():
+                pass
+            end.set()
+        if first.exception() is None:
+            assert again.result() == first.result(), unit
+        return again.result()
+
+    def ending(self) -> None:
+        """Last in the transaction."""
+
+
+class RollsBackLate(CommitsLate):
+    """As above, but the COMMIT never arrived."""
+
+    def ending(self) -> None:
+        raise RolledBack
+
+
+How = type[Plain]
+Open = Callable[..., AbstractContextManager[clew.Store]]
+Seen = list[tuple[str, Any]]
+
+
+@pytest.fixture
+def opened(backend, place: Any) -> Open:
+    """Opens the store at `place` so that its units run in the way of a class."""
+
+    @contextmanager
+    def opening(how: How, place: Any = place, step: int = 0) -> Iterator[clew.Store]:
+        clock = FakeClock(step=step)
+        with backend.open(place, clock, clew.Limits()) as store:
+            store._db.backend = how(store._db.backend)
+            yield store
+            assert store.verify() == []
+
+    return opening
 
 
 class Script:
@@ -247,28 +334,81 @@ class Script:
         self.do(self.profile, "delete", gone.id)
 
 
-@pytest.mark.parametrize("how", [RunsTwice, CommitsTwice])
-def test_all_writes_answer_and_do_the_same(how: type[Plain]) -> None:
-    with opened(Plain) as plain, opened(how) as rerun:
-        expected, actual = Script(plain), Script(rerun)
-        expected.run()
-        actual.run()
-        twins = Twins()
-        for number, (one, other) in enumerate(zip(expected.answers, actual.answers, strict=True)):
-            twins.same(one, other, f"answer {number}")
-        for one, other in zip(expected.conversations, actual.conversations, strict=True):
-            for name, read in OBSERVED:
-                twins.same(read(one), read(other), f"{one.id} {name}")
-            assert one.presence() == other.presence()
+def run_and_looked_at(store: clew.Store) -> Seen:
+    """The answers of the script, and all that can be seen afterwards."""
+    script = Script(store)
+    script.run()
+    looks = (*OBSERVED, ("presence", lambda conv: conv.presence()))
+    return [
+        *((f"answer {number}", answer) for number, answer in enumerate(script.answers)),
+        *((f"{c.id} {name}", read(c)) for c in script.conversations for name, read in looks),
+    ]
 
 
-def test_an_answer_is_the_same_at_another_time() -> None:
+def compare(expected: Seen, actual: Seen) -> None:
+    twins = Twins()
+    for (where, one), (there, other) in zip(expected, actual, strict=True):
+        assert where == there
+        twins.same(one, other, where)
+
+
+@pytest.fixture(scope="module")
+def expected() -> Seen:
+    """On a file, where each unit runs once."""
+    folder, clock = memory_dir(), FakeClock(step=0)
+    with clew.open(folder / "store.db", clock=clock, ids=seeded_ids(clock)) as store:
+        seen = run_and_looked_at(store)
+    shutil.rmtree(folder)
+    return seen
+
+
+@pytest.mark.parametrize("how", [Plain, RunsTwice, CommitsTwice])
+def test_all_writes_answer_and_do_the_same(opened: Open, expected: Seen, how: How) -> None:
+    with opened(how) as store:
+        actual = run_and_looked_at(store)
+    compare(expected, actual)
+
+
+@pytest.mark.requires("row locks")
+@pytest.mark.parametrize("how", [CommitsLate, RollsBackLate])
+def test_a_transaction_that_has_not_ended_is_waited_for(
+    opened: Open, expected: Seen, place: Any, raw: Raw, how: How
+) -> None:
+    waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with raw.connect(place) as look, opened(how) as store:
+        store._db.backend.waits = lambda: look(waiting) != []
+        compare(expected, run_and_looked_at(store))
+
+
+def test_what_others_did_meanwhile_changes_no_answer(opened: Open, backend, fast_dir: Path) -> None:
+    """A unit was committed, others went on, and then it runs again: it answers as if nobody had."""
+
+    def among_others(how: How) -> Seen:
+        place, clock = backend.place(fast_dir), FakeClock(step=0)
+        with (
+            clew.open(place, clock=clock, ids=seeded_ids(clock, 7)) as other,
+            opened(how, place) as store,
+        ):
+            profile = other.profile("me")
+
+            def others() -> None:
+                ids = [row.id for row in profile.list(limit=20).items]
+                for id in ids if "c0" in ids else ():  # a deletion has a number of steps of its own
+                    outcome(lambda id=id: profile.open(id).append([clew.user("theirs")]))
+
+            store._db.backend.always = others
+            return run_and_looked_at(store)
+
+    compare(among_others(Plain), among_others(CommitsTwice))
+
+
+def test_an_answer_is_the_same_at_another_time(opened: Open) -> None:
     """The clock goes on between the two runs; `CommitsTwice` compares their answers."""
     with opened(CommitsTwice, step=1) as store:
         Script(store).run()
 
 
-def test_every_write_method_is_in_the_script() -> None:
+def test_every_write_method_is_in_the_script(opened: Open) -> None:
     with opened(Plain) as store:
         script = Script(store)
         script.run()
@@ -287,30 +427,30 @@ def test_every_write_method_is_in_the_script() -> None:
     assert methods - reads == script.used
 
 
-def test_jobs_are_claimed_and_given_back_once() -> None:
-    for how in (RunsTwice, CommitsTwice):
-        with opened(how, step=1) as store:
-            right = store.claim_job("prune")
-            assert right is not None
-            assert right.fence == 1
-            assert store.claim_job("prune") is None
-            store.renew_job(right)
-            assert store.release_job(right)
-            assert store.jobs()[0].fence == 1
+@pytest.mark.parametrize("how", [RunsTwice, CommitsTwice])
+def test_jobs_are_claimed_and_given_back_once(opened: Open, how: How) -> None:
+    with opened(how, step=1) as store:
+        right = store.claim_job("prune")
+        assert right is not None
+        assert right.fence == 1
+        assert store.claim_job("prune") is None
+        store.renew_job(right)
+        assert store.release_job(right)
+        assert store.jobs()[0].fence == 1
 
 
 @pytest.mark.parametrize("how", [RunsTwice, CommitsTwice])
-def test_a_unit_tells_the_truth_when_another_was_faster(how: type[Plain]) -> None:
+def test_a_unit_tells_the_truth_when_another_was_faster(opened: Open, place: Any, how: How) -> None:
     """Between the two runs somebody else writes the same key."""
     with opened(how) as store:
         conv = store.profile("me").create()
         backend = store._db.backend
-        with clew.open(store.path) as other:
+        with clew.open(place) as other:
             theirs = other.profile("me").open(conv.id)
             draft = clew.user("a", key="k")
-            backend.between = lambda: theirs.append([draft])
+            backend.once = lambda: theirs.append([draft])
             mine = conv.append([draft])
-            backend.between = lambda: theirs.begin_turn([clew.user("b", key="b")], holder=OTHER)
+            backend.once = lambda: theirs.begin_turn([clew.user("b", key="b")], holder=OTHER)
             turn = conv.begin_turn([clew.user("b", key="b")], holder=HOLDER)
         assert texts(conv) == ["a", "b"]
         assert mine.seqs == (1,)

@@ -21,7 +21,7 @@ import clew
 import clew.aio
 from clew.store import deletion, dictionary
 from clew.store.backend import Transaction
-from clew.store.store import parts_at
+from clew.store.opening import open_parts
 
 PAIRS = (
     (clew.Store, clew.aio.AsyncStore),
@@ -243,8 +243,9 @@ def test_a_dictionary_that_another_store_trained_is_learned(
 
 def test_cancelled_while_queued_it_is_withdrawn_at_once(tmp_path: Path) -> None:
     async def test() -> None:
-        backend, kit, path = parts_at(tmp_path / "store.db", None, None, None)
-        async with clew.aio.AsyncStore(backend, kit, path) as store:
+        parts = open_parts(tmp_path / "store.db", None, None, None)
+        backend = parts.backend
+        async with clew.aio.AsyncStore(parts) as store:
             conv = await store.profile("p").create()
             gate = Gate()
             running = asyncio.create_task(backend.write_async(gate))
@@ -264,8 +265,9 @@ def test_cancelled_while_queued_it_is_withdrawn_at_once(tmp_path: Path) -> None:
 
 def test_cancelled_in_a_batch_it_waits_for_the_outcome(tmp_path: Path) -> None:
     async def test() -> None:
-        backend, kit, path = parts_at(tmp_path / "store.db", None, None, None)
-        async with clew.aio.AsyncStore(backend, kit, path) as store:
+        parts = open_parts(tmp_path / "store.db", None, None, None)
+        backend = parts.backend
+        async with clew.aio.AsyncStore(parts) as store:
             conv = await store.profile("p").create()
             first, second = Gate(), Gate()
             tasks = [asyncio.create_task(backend.write_async(first))]
@@ -291,8 +293,9 @@ def test_cancelled_in_a_batch_it_waits_for_the_outcome(tmp_path: Path) -> None:
 
 def test_a_cancelled_deletion_is_waited_for(tmp_path: Path) -> None:
     async def test() -> None:
-        backend, kit, path = parts_at(tmp_path / "store.db", None, None, None)
-        async with clew.aio.AsyncStore(backend, kit, path) as store:
+        parts = open_parts(tmp_path / "store.db", None, None, None)
+        backend = parts.backend
+        async with clew.aio.AsyncStore(parts) as store:
             profile = store.profile("p")
             conv = await profile.create()
             await conv.append([clew.user("x")] * 1000)

@@ -23,7 +23,7 @@ from clew.domain.search import SearchPage, SearchQuery
 from clew.errors import Corrupt, InvalidCursor, SearchUnavailable, StoreClosed
 from clew.store import queries
 from clew.store.codec import Codec
-from clew.store.search import Search, connection, engine, paging
+from clew.store.search import Search, connection, engine, in_file, paging
 from clew.store.search.text import matches, parse
 from clew.store.sqlite import SqliteBackend
 
@@ -59,19 +59,19 @@ class Log:
         self.backend = SqliteBackend(self.path, statements=STATEMENTS)
         self.codec = Codec()
         self.heads: dict[int, int] = {}
-        self.search = Search(self.search_path, self.backend, self.codec.parts)
+        self.search = in_file(self.search_path, self.backend, self.codec.parts)
         self._opened = [self.search]
 
     def reopen(self) -> None:
         """As after a restore: every handle on the old content refuses."""
         self.close()
         self.backend = SqliteBackend(self.path, statements=STATEMENTS)
-        self.search = Search(self.search_path, self.backend, self.codec.parts)
+        self.search = in_file(self.search_path, self.backend, self.codec.parts)
         self._opened = [self.search]
 
     def another(self, path: str | None = None) -> Search:
         """A second search over the same store, as another process has it."""
-        search = Search(path or self.search_path, self.backend, self.codec.parts)
+        search = in_file(path or self.search_path, self.backend, self.codec.parts)
         self._opened.append(search)
         return search
 
@@ -85,9 +85,8 @@ class Log:
             "git_root": None, "git_branch": None, "cwd": None, "model": None, "archived": 0,
         }  # fmt: skip
         values |= fields
-        no = self.backend.write(
-            lambda tx: tx.rows("t_conversation", id=id, profile=profile, **values)
-        )[0][0]
+        values |= {"id": id, "profile": profile}
+        no = self.write(lambda tx: tx.rows("t_conversation", **values))[0][0]
         self.heads[no] = values["base"]
         return no
 
@@ -96,7 +95,11 @@ class Log:
             for body in bodies:
                 self.insert(tx, no, (Text(body),) if isinstance(body, str) else body, **more)
 
-        self.backend.write(unit)
+        self.write(unit)
+
+    def write(self, unit: Callable[[Any], Any]) -> Any:
+        """Run a unit of the statements above in a transaction of its own."""
+        return self.backend.write(unit)
 
     def insert(self, tx: Any, no: int, parts: Parts, **more: Any) -> None:
         values = {"role": 1, "at": 1, "replaces": None, "packed": self.codec.pack(parts), **more}
@@ -108,7 +111,7 @@ class Log:
         self.run("t_cut", no=no, number=number, uid=os.urandom(16), first=first, last=last)
 
     def run(self, name: str, **params: Any) -> None:
-        self.backend.write(lambda tx: tx.run(name, **params))
+        self.write(lambda tx: tx.run(name, **params))
 
     def delete(self, no: int) -> None:
         """All rows of a conversation, as a deletion does it."""
@@ -122,12 +125,12 @@ class Log:
                 tx.run("t_delete", first=first, last=last)
             tx.run("t_change", kind="deleted", detail=f'{{"ids": {ranges}}}')
 
-        self.backend.write(unit)
+        self.write(unit)
 
     def expected(self, text: str) -> list[tuple[str, int]]:
         """Every (conversation, seq) that matches, newest first, without any of the machinery."""
         parsed = parse(text)
-        rows = self.backend.read(lambda tx: tx.rows("t_rows"))
+        rows = self.write(lambda tx: tx.rows("t_rows"))
         return [
             (row[1], row[2])
             for row in rows
@@ -201,7 +204,7 @@ def fill(log: Log, rows: int, seed: int = 1, profile: str = "p") -> None:
             text = chance.choice((" ", "", "\n")).join(words)
             log.insert(tx, chance.choice(numbers), (Text(text),))
 
-    log.backend.write(unit)
+    log.write(unit)
 
 
 # ------------------------------------------------------------------ complete
@@ -812,7 +815,7 @@ def test_what_could_not_be_read_is_found_once_it_can_be(log: Log):
             raise Corrupt("unknown tag")
         return parts
 
-    old = Search(log.search_path, log.backend, decode)
+    old = in_file(log.search_path, log.backend, decode)
     assert old.catch_up() == 4
     page = old.query("p", SearchQuery(text="needle"))
     assert ([hit.seq for hit in page.hits], page.unreadable) == ([4, 1], 2)
@@ -853,7 +856,7 @@ def test_queries_and_catching_up_in_many_threads(log: Log):
 
 def index_elsewhere(path: str, results: Any) -> None:
     backend = SqliteBackend(path, statements=STATEMENTS)
-    search = Search(path + ".search", backend, Codec().parts)
+    search = in_file(path + ".search", backend, Codec().parts)
     total = 0
     for _ in range(200):
         total += search.catch_up(budget_seconds=0)
@@ -890,7 +893,7 @@ def look_again_and_again(
 ) -> None:
     """Catch up and search until told to stop; reports wrong answers."""
     backend = SqliteBackend(path, statements=STATEMENTS)
-    search = Search(path + ".search", backend, Codec().parts)
+    search = in_file(path + ".search", backend, Codec().parts)
     wrong: list[object] = []
     while not stop.is_set():
         try:

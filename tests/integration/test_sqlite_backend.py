@@ -43,6 +43,7 @@ WAIT = 15.0
 
 STATEMENTS = {
     "stamp_read": "SELECT value FROM meta WHERE name = 'stamp'",
+    "copy_moved": "SELECT value FROM meta WHERE name = 'moved_to'",
     "stamp_set": "UPDATE meta SET value = :stamp WHERE name = 'stamp'",
     "put": "INSERT INTO note(key, body) VALUES (:key, :body) ON CONFLICT(key) DO NOTHING",
     "put_new": "INSERT INTO note(key, body) VALUES (:key, :body) RETURNING id",
@@ -977,12 +978,15 @@ def test_an_interrupted_writer_goes_on(path: Path) -> None:
     program = """
         import random
         b = open_store()
+        begun = time.monotonic()
+        for n in range(20): b.write(put(f"before {n}"))
+        usual = (time.monotonic() - begun) / 20  # what the disk takes now
         def handler(*_): raise KeyboardInterrupt
         signal.signal(signal.SIGALRM, handler)
         chance, told = random.Random(3), []
         for n in range(400):
             try:
-                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00005, 0.0015))
+                signal.setitimer(signal.ITIMER_REAL, chance.uniform(0.00005, 3 * usual))
                 b.write(put(str(n)))
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 told.append(str(n))

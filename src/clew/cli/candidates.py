@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from click.shell_completion import CompletionItem
 
 from clew.cli.opening import open_existing
+from clew.cli.settings import Settings
 from clew.cli.text import one_line, short_ids
 from clew.errors import Ambiguous, ClewError, NotFound
 from clew.store.profile import Profile
 
 NEWEST = 20
+PATIENCE = 2.0
+"""Seconds: a person waits for the shell."""
 
 
-def matching(path: Path, profile: str, typed: str) -> list[CompletionItem]:
+def matching(settings: Settings, typed: str) -> list[CompletionItem]:
     """What the typed text may become, with titles. Never fails: a shell shows nothing then."""
     try:
-        with open_existing(path) as store:
-            found = _matching(store.profile(profile), typed)
+        with open_existing(settings, PATIENCE) as store:
+            found = _matching(store.profile(settings.profile), typed)
             return [CompletionItem(id, help=title) for id, title in found]
     except (ClewError, OSError):
         return []

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from clew.cli.screen import Screen
-from clew.cli.settings import Settings, home_short
-from clew.config import default_path
+from clew.cli.settings import Settings
+from clew.store.address import Address, parse
 
 
 def no_store(settings: Settings) -> None:
-    """Nobody has added a conversation yet, or the path is another one."""
+    """Nobody has added a conversation yet, or the place is another one."""
     notes = settings.notes
-    notes.line(f"There is no store at {home_short(settings.path)} yet.")
-    _first_lines(notes, settings.path, settings.profile)
+    if isinstance(settings.place, Address):
+        notes.line(f"There is no store in {settings.where} yet.")
+        notes.line("Make one: ", (settings.command("migrate"), "cyan"))
+    else:
+        notes.line(f"There is no store at {settings.where} yet.")
+    _first_lines(settings)
     notes.line("If you have one elsewhere: clew --store PATH, or CLEW_STORE=PATH.")
 
 
@@ -25,23 +26,30 @@ def no_conversations(settings: Settings, profiles: tuple[tuple[str, int], ...]) 
         names = ", ".join(f"{name} ({count})" for name, count in profiles)
         notes.line(f"Profiles of this store: {names}. Choose one with --profile NAME.")
     else:
-        _first_lines(notes, settings.path, settings.profile)
+        _first_lines(settings)
 
 
 def nothing_passes(settings: Settings, what: str = "conversation") -> None:
     settings.notes.line(f"No {what} passes these filters.")
 
 
-def opening_lines(path: Path, profile: str) -> list[str]:
-    """Python that opens a profile of the store."""
-    given = "" if path == default_path() else repr(str(path))
-    return ["import clew", f"profile = clew.open({given}).profile({profile!r})"]
+def opening_lines(settings: Settings, profile: str) -> list[str]:
+    """Python that opens a profile of the store. It shows no URL, which may hold a password."""
+    place = settings.place
+    given, remark = "", ""
+    if place != parse(None):
+        if isinstance(place, Address):
+            remark = "  # with the URL in CLEW_STORE"
+        else:
+            given = repr(str(place))
+    return ["import clew", f"profile = clew.open({given}).profile({profile!r}){remark}"]
 
 
-def _first_lines(notes: Screen, path: Path, profile: str) -> None:
+def _first_lines(settings: Settings) -> None:
+    notes = settings.notes
     notes.line("Add the first conversation from Python:")
     notes.line()
-    for line in opening_lines(path, profile):
+    for line in opening_lines(settings, settings.profile):
         notes.line("    ", (line, "cyan"))
     for line in (
         'conversation = profile.conversation("first")',

@@ -1,14 +1,19 @@
-"""What went wrong, as one line and an exit code."""
+"""What went wrong, as one line and an exit code.
+
+A URL that somebody put in the wrong place may hold a password: what is printed here is without.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from clew.cli.registry import load
 from clew.cli.text import one_line
 from clew.errors import (
     Ambiguous,
@@ -19,6 +24,7 @@ from clew.errors import (
     Refused,
     StoreReplaced,
 )
+from clew.store.engines import NoStore
 
 OK, PROBLEMS, USAGE, NOT_FOUND, REFUSED, STORE, FAULT, INTERRUPTED = 0, 1, 2, 3, 4, 5, 70, 130
 
@@ -30,10 +36,8 @@ _HINTS: Sequence[tuple[type[Exception], str]] = (
     (Ambiguous, ""), (NotFound, "`clew list` shows what is there"), (Corrupt, ""),
     (StoreReplaced, ""),
 )  # fmt: skip
-
-
-class NoStore(ClewError):
-    """There is no file where the store should be; none was made."""
+_PASSWORD = r"(?i)(://[^/\s:@]*:)\S+@|(password=)[^\s&'\"]+"
+"""Compiled only when something went wrong: that takes a millisecond."""
 
 
 def code_of(error: Exception) -> int:
@@ -48,12 +52,22 @@ def code_of(error: Exception) -> int:
 def report(error: Exception, as_json: bool) -> int:
     """Print an error, one line; gives the exit code."""
     code = code_of(error)
-    message = _message(error, code)
+    message = without_password(_message(error, code))
     if as_json:
         print(json.dumps(_fields(error, message, code)), file=sys.stderr)
     else:
         print(f"clew: {message}", file=sys.stderr)
     return code
+
+
+def without_password(text: str) -> str:
+    """A text in which no URL shows its password."""
+    return re.sub(_PASSWORD, lambda m: f"{m[1]}***@" if m[1] else f"{m[2]}***", text)
+
+
+def trace(error: Exception) -> str:
+    """Where an error came from."""
+    return without_password("".join(load("traceback").format_exception(error)))
 
 
 def _fields(error: Exception, message: str, code: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from clew.cli.failures import INTERRUPTED, OK, report
+from clew.cli.failures import INTERRUPTED, OK, report, trace
 from clew.cli.registry import VERSION, Commands, global_options, load
 
 NAME = "clew"
@@ -56,7 +56,7 @@ class Clew(Commands):
             return OK
         except Exception as error:  # noqa: BLE001 - the edge
             if DEBUG in os.environ:
-                sys.excepthook(type(error), error, error.__traceback__)
+                sys.stderr.write(trace(error))
             return report(error, "--json" in _options(args))
 
     def _run(self, args: list[str]) -> int:

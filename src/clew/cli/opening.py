@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
-from clew.cli.failures import NoStore
-from clew.cli.settings import Settings, home_short
+from clew.cli.settings import Settings
+from clew.store.engines import PATIENCE
+from clew.store.opening import open_parts
 from clew.store.profile import Profile
-from clew.store.store import Store, open_store
+from clew.store.store import Store
 
 
 @contextmanager
-def open_existing(path: Path) -> Generator[Store, None, None]:
-    """The store at a path, which must be there."""
-    if not path.exists():
-        raise NoStore(
-            f"there is no store at {home_short(path)}; `clew list` says how to begin, "
-            f"--store PATH names another"
-        )
-    with open_store(path) as store:
+def open_existing(settings: Settings, patience: float = PATIENCE) -> Generator[Store, None, None]:
+    """The store that the options name. NoStore if there is none."""
+    parts = open_parts(settings.store, None, None, None, create=False, patience=patience)
+    with Store(parts) as store:
         yield store
 
 
 @contextmanager
 def open_profile(settings: Settings) -> Generator[Profile, None, None]:
     """The profile that the options name."""
-    with open_existing(settings.path) as store:
+    with open_existing(settings) as store:
         yield store.profile(settings.profile)

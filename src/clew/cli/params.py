@@ -33,7 +33,7 @@ class ConversationId(TextType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         settings = settings_of(ctx.find_root())
-        return load(CANDIDATES).matching(settings.path, settings.profile, incomplete)
+        return load(CANDIDATES).matching(settings, incomplete)
 
 
 class Moment(MicrosType):

@@ -44,6 +44,8 @@ COMMANDS = {
     "prune": Entry(KEEP, "prune", "Delete conversations that ended long ago."),
     "backup": Entry(KEEP, "backup", "Copy the store while it is in use.", "backup"),
     "restore": Entry(KEEP, "backup", "Put a backup in the place of the store.", "restore"),
+    "copy": Entry(KEEP, "copy", "Copy or move a store between files and servers."),
+    "migrate": Entry(KEEP, "migrate", "Bring the store up to date, or make one."),
     "verify": Entry(KEEP, "verify", "Check every invariant of the store."),
     "doctor": Entry(KEEP, "doctor", "Say what is wrong with the store and what to do."),
     "completion": Entry(OTHER, "completion", "Complete commands and ids in your shell."),
@@ -65,8 +67,9 @@ def global_options(hidden: bool) -> list[click.Parameter]:
     """The options that stand before or after any command."""
     return [
         click.Option(
-            ["--store"], metavar="PATH", hidden=hidden, expose_value=False, callback=_set_store,
-            help="The store to use. [CLEW_STORE, or clew.db in CLEW_HOME, or ~/.clew/clew.db]",
+            ["--store"], metavar="PATH|URL", hidden=hidden, expose_value=False, callback=_set_store,
+            help="The store to use: a file, or postgresql://user@host/database. "
+            "[CLEW_STORE, or clew.db in CLEW_HOME, or ~/.clew/clew.db]",
         ),
         click.Option(
             ["--profile"], metavar="NAME", hidden=hidden, expose_value=False,
@@ -117,6 +120,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            if "://" in name:
+                ctx.fail("a store is no command; --store URL names one, and so does CLEW_STORE")
             near = [known for known in COMMANDS if _near(known, name)]
             hint = f"did you mean {' or '.join(near)}?" if near else "`clew --help` lists them"
             ctx.fail(f"there is no command {name!r}; {hint}")

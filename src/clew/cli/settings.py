@@ -9,7 +9,9 @@ from pathlib import Path
 import click
 
 from clew.cli.screen import Screen
-from clew.config import default_path, default_profile
+from clew.config import default_profile
+from clew.errors import InputError
+from clew.store.address import Address, parse
 
 
 class Settings:
@@ -21,9 +23,23 @@ class Settings:
         self.no_color = False
 
     @property
-    def path(self) -> Path:
+    def place(self) -> Address | Path:
         """Where the store is: --store, CLEW_STORE, CLEW_HOME, ~/.clew/clew.db."""
-        return default_path() if self.store is None else Path(self.store).expanduser()
+        return parse(self.store)
+
+    @property
+    def where(self) -> str:
+        """The place for people: a URL without its password."""
+        place = self.place
+        return home_short(place) if isinstance(place, Path) else place.shown
+
+    def file(self, instead: str) -> Path:
+        """The place for a command that works on files; for others InputError, which says what to
+        do instead."""
+        place = self.place
+        if isinstance(place, Path):
+            return place
+        raise InputError(f"{place.shown} is a database of a server, and no file; {instead}")
 
     @property
     def profile(self) -> str:
@@ -40,15 +56,18 @@ class Settings:
         """Standard error: hints, progress, questions."""
         return Screen(sys.stderr, not self.no_color)
 
-    @property
-    def options(self) -> str:
-        """The global options that repeat these settings, for commands that a text proposes."""
-        words: list[str] = []
+    def command(self, rest: str) -> str:
+        """A command line for a text to propose, with the global options that were given. A URL
+        may hold a password, so only CLEW_STORE is named for it."""
+        words = ["clew"]
         if self.store is not None:
-            words += ["--store", quoted(self.store)]
+            if isinstance(self.place, Path):
+                words += ["--store", quoted(self.store)]
+            else:
+                words.insert(0, "CLEW_STORE=URL")
         if self.chosen_profile is not None:
             words += ["--profile", quoted(self.chosen_profile)]
-        return "".join(f" {word}" for word in words)
+        return " ".join((*words, rest))
 
 
 def quoted(text: str) -> str:
@@ -59,7 +78,7 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-def home_short(path: Path) -> str:
+def home_short(path: Path | str) -> str:
     """A path as a person writes it: ~/.clew/clew.db."""
     home = os.path.expanduser("~")
     text = str(path)

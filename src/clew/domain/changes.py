@@ -25,7 +25,10 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Mark(Struct, frozen=True):
-    """Where a follower is: everything up to here has been yielded."""
+    """Where a follower is: everything up to here has been yielded. Means nothing but to the store
+    that gave it, and is not to be kept beyond the process."""
 
-    message: int
-    change: int
+    message: int | str
+    change: int | str
+    history: str = ""
+    """Which history of the store these are places of."""

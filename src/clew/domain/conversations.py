@@ -6,6 +6,8 @@ from typing import Any, Generic, Literal, TypeVar
 
 from msgspec import Struct
 
+from clew.domain.text import a_text, storable
+
 Kind = Literal["root", "branch", "delegate"]
 TitleOrigin = Literal["user", "llm", "derived"]
 T = TypeVar("T")
@@ -127,6 +129,13 @@ class ListFilter(Struct, frozen=True, kw_only=True):
     archived: bool = False
     ended: bool | None = None
     automation: bool | None = None
+
+    def __post_init__(self) -> None:
+        for what in ("source", "project", "git_branch", "model", "title"):
+            text: str | None = getattr(self, what)
+            if text is not None:
+                a_text(what, text)
+                storable(what, text)
 
 
 def shown_title(

@@ -33,6 +33,11 @@ def exact(what: str, text: str) -> str:
     a_text(what, text)
     if not text:
         raise InputError(f"{what} is empty; give a non-empty text")
+    return storable(what, text)
+
+
+def storable(what: str, text: str) -> str:
+    """A text that every engine can keep, or look for."""
     if _REFUSED.search(text):
         raise InputError(f"{what} {text!r} holds NUL or a lone surrogate; encode it first")
     return text

@@ -35,8 +35,8 @@ def claim(
 ) -> Literal["claimed", "ambiguous", "deleted"]:  # fmt: skip
     """Name a conversation by a foreign id; gives the state that the claim has.
 
-    Two claimers meet at the unique index on claimed rows: `on conflict do nothing` inserts no row
-    for the second, whose claim is then stored as ambiguous.
+    Two claimers meet at the unique index on claimed rows: the second waits for the first to commit,
+    inserts no row, and its claim is then stored as ambiguous.
     """
     source, foreign_id = kit.key("alias source", source), kit.key("alias", foreign_id)
     known = tx.rows("alias_find", profile=row.profile, foreign_id=foreign_id, source=source)
@@ -44,12 +44,14 @@ def claim(
         if conversation == row.id:
             return state
     taken = any(state == "claimed" for *_, state in known)
-    state: Literal["claimed", "ambiguous"] = "ambiguous" if taken else "claimed"
-    tx.run(
-        "alias_insert", profile=row.profile, source=source, foreign_id=foreign_id,
-        conversation=row.id, from_seq=from_seq, kind=kind, state=state, at=kit.clock.now(),
-    )  # fmt: skip
-    return state
+    alias = {
+        "profile": row.profile, "source": source, "foreign_id": foreign_id,
+        "conversation": row.id, "from_seq": from_seq, "kind": kind, "at": kit.clock.now(),
+    }  # fmt: skip
+    if not taken and tx.changed("alias_insert", **alias, state="claimed"):
+        return "claimed"
+    tx.run("alias_insert", **alias, state="ambiguous")
+    return "ambiguous"
 
 
 def of(tx: Transaction, profile: str, conversation: str) -> tuple[Alias, ...]:

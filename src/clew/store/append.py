@@ -62,7 +62,7 @@ def append(
     if fresh:
         conversations.check_expected(row, expect, None)
     if row.turn is not None:
-        if turns.is_busy(tx, row, now):
+        if turns.is_busy(tx, kit, row):
             return inbox.put(tx, kit, row, prepared, found)
         row = turns.interrupt(tx, row, now, "its holder was gone")
     if fresh:

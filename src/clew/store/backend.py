@@ -68,6 +68,14 @@ class Backend(Protocol):
         """A number that differs whenever anybody has committed since it was last asked."""
         ...
 
+    def wait(self, token: int, seconds: float) -> None:
+        """Return after so long, or, where the engine tells, as soon as the token is another."""
+        ...
+
+    async def wait_async(self, token: int, seconds: float) -> None:
+        """As `wait`, without blocking the loop."""
+        ...
+
     def close(self) -> None:
         """Release files and connections; later calls raise StoreClosed."""
         ...

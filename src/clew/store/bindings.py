@@ -52,13 +52,20 @@ def find(tx: Transaction, place: Place) -> str | None:
     return None if row is None else row[0]
 
 
+def lock(tx: Transaction, place: Place) -> str | None:
+    """As `find`, locked until the unit's end. Lock order: inbound, binding, conversation."""
+    row = tx.row("binding_lock", profile=place.profile, source=place.source, key=place.key)
+    return None if row is None else row[0]
+
+
 def find_live(tx: Transaction, place: Place) -> tuple[int, str] | None:
     """The bound conversation, unless a boundary has ended it: then a new one has to follow."""
     id = find(tx, place)
     if id is None:
         return None
-    row = conversations.lock_by_id(tx, place.profile, id)
-    return None if row.ended_at is not None and row.boundary else (row.no, id)
+    no = conversations.number_of(tx, place.profile, id)
+    row = conversations.peek(tx, no)
+    return None if row is None or (row.ended_at is not None and row.boundary) else (no, id)
 
 
 def of(tx: Transaction, profile: str, conversation: str) -> tuple[Place, ...]:
@@ -83,32 +90,53 @@ class Bind(Once[Bound]):
     def onto(self, tx: Transaction) -> Bound:
         """For units that route as part of something else."""
         place, now = self._place, self._kit.clock.now()
-        # Lock order: the binding first, then its conversation.
-        before = find(tx, place)
-        if before is None:
-            tx.run(
-                "binding_insert", profile=place.profile, source=place.source, key=place.key,
-                conversation=self._id, at=now,
-            )  # fmt: skip
-        bound = find(tx, place) if before is None else before
-        if bound is None:  # the id is bound to another key of this source
-            raise KeyReused(self._id, None, "conversation")
-        if before is None and bound == self._id:
+        bound = lock(tx, place)
+        if bound is None:
+            bound = _claim(tx, place, self._id, now)
+        if bound is None:
             new = replace(self._new, source=place.source)
             conversations.create(tx, self._kit, place.profile, new, id=self._id, unused=True)
             return Bound(self._id, True)
         row = conversations.lock_by_id(tx, place.profile, bound)
         if row.ended_at is not None and row.boundary:
-            return Bound(reset_onto(tx, self._kit, place, self._new, self._id, None), True)
+            reset_onto(tx, self._kit, place, self._new, self._id, None)
+            return Bound(self._id, True)
         return Bound(bound, bound == self._id)
+
+
+def _insert(tx: Transaction, place: Place, conversation: str, now: int) -> bool:
+    """Bind a key that is not bound; False if another has done so: its commit was waited for."""
+    return bool(
+        tx.changed(
+            "binding_insert", profile=place.profile, source=place.source, key=place.key,
+            conversation=conversation, at=now,
+        )
+    )  # fmt: skip
+
+
+def _claim(tx: Transaction, place: Place, id: str, now: int) -> str | None:
+    """Bind a key that is not bound: None; or what another has bound it to meanwhile."""
+    while not _insert(tx, place, id, now):
+        bound = lock(tx, place)
+        if bound is not None:
+            return bound
+        if any(other.source == place.source for other in of(tx, place.profile, id)):
+            raise KeyReused(id, None, "conversation")
+        # Another has bound it, and a deletion has unbound it since: it is free again.
+    return None
 
 
 def reset_onto(
     tx: Transaction, kit: Kit, place: Place, new: NewConversation, id: str, reason: str | None
-) -> str:
-    """Re-bind to a new conversation: turn interrupted, inbox carried over, old one ended."""
+) -> Locked | None:
+    """Re-bind to a new conversation: turn interrupted, inbox carried over, old one ended. Gives the
+    old one, which may have been bound by another reset a moment ago."""
     now = kit.clock.now()
-    old = find(tx, place)
+    old = lock(tx, place)
+    if old is None:
+        old = _claim(tx, place, id, now)
+        if old == id:
+            return None  # by this unit's first run
     row: Locked | None = None
     if old is not None:
         row = conversations.lock_by_id(tx, place.profile, old)
@@ -118,18 +146,13 @@ def reset_onto(
     no = conversations.create(
         tx, kit, place.profile, replace(new, source=place.source, id=None), id=id, unused=True
     )
-    if row is None:
-        tx.run(
-            "binding_insert", profile=place.profile, source=place.source, key=place.key,
-            conversation=id, at=now,
-        )  # fmt: skip
-    else:
+    if row is not None:
         inbox.carry(tx, kit, row, conversations.lock(tx, no))
         tx.run(
             "binding_replace", profile=place.profile, source=place.source, key=place.key,
             conversation=id, old=row.id, at=now,
         )  # fmt: skip
-    return id
+    return row
 
 
 class Reset(Once[ResetOutcome]):
@@ -140,18 +163,16 @@ class Reset(Once[ResetOutcome]):
         self._id = new.id or kit.ids.conversation()
 
     def is_stored(self, tx: Transaction) -> bool:
-        return tx.row("conversation_no", id=self._id) is not None
+        return lock(tx, self._place) == self._id
 
     def run(self, tx: Transaction) -> ResetOutcome:
         conversations.check_reason(tx, self._reason, boundary=True)
-        old = find(tx, self._place)
-        if old == self._id:
+        if lock(tx, self._place) == self._id:
             return ResetOutcome(self._id, None, 0)
-        waiting = 0
-        if old is not None:
-            waiting = conversations.lock_by_id(tx, self._place.profile, old).waiting
-        id = reset_onto(tx, self._kit, self._place, self._new, self._id, self._reason)
-        return ResetOutcome(id, old, waiting)
+        old = reset_onto(tx, self._kit, self._place, self._new, self._id, self._reason)
+        if old is None:
+            return ResetOutcome(self._id, None, 0)
+        return ResetOutcome(self._id, old.id, old.waiting)
 
 
 class Receive(Once[Received]):
@@ -170,14 +191,13 @@ class Receive(Once[Received]):
         self._bind, self._result = Bind(kit, place, new), result
         self._append = Append(kit, 0, "", drafts) if drafts else None
 
-    def is_stored(self, tx: Transaction) -> bool:
-        return self._before(tx) == self._first
-
     def run(self, tx: Transaction) -> Received:
-        place = self._place
-        before = self._before(tx)
-        if before is not None:
-            return replace(before, again=True)
+        place, now = self._place, self._kit.clock.now()
+        # An outcome that nobody else can see before it is whole.
+        if not tx.changed("inbound_insert", **self._address, at=now):
+            before = self._before(tx)
+            if before is not None:  # by a delivery before this one, or by its own first run
+                return before if before == self._first else replace(before, again=True)
         conversation = self._bind.onto(tx).conversation
         appended = None
         if self._append is not None:
@@ -187,8 +207,8 @@ class Receive(Once[Received]):
             appended = self._append.onto(tx, row)
         received = Received(conversation, appended, False, self._result)
         tx.run(
-            "inbound_insert", **self._address, conversation=conversation,
-            result=json_text(msgspec.to_builtins(received)), at=self._kit.clock.now(),
+            "inbound_finish", **self._address, conversation=conversation,
+            result=json_text(msgspec.to_builtins(received)),
         )  # fmt: skip
         return received
 

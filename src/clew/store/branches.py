@@ -47,7 +47,7 @@ class Branch(Once[int]):
             raise Stale("head", self._head, origin.head)
         base, below = self._point(tx, origin, all_cuts)
         kept = [c for c in all_cuts if c.in_force and c.number < below and c.from_seq <= base]
-        parts = log.segments(tx, origin.no, origin.base, origin.origin, base)
+        parts = log.segments(tx, origin.no, origin.base, origin.origin, base, hold=True)
         clipped = [replace(c, to_seq=min(c.to_seq, base)) for c in kept]
         count = cuts.visible_count(tx, parts, clipped, base)
         preview = log.last_preview(tx, self._kit.codec, log.ranges(parts, clipped, 1, base))

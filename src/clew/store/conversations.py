@@ -55,6 +55,8 @@ class Locked(NamedTuple):
     message_count: int
     waiting: int
     title_locked: int
+    clock: int | None
+    """The store's own clock at the lock (see Kit.store_time)."""
 
 
 def lock(tx: Transaction, no: int, name: str = "") -> Locked:
@@ -63,6 +65,19 @@ def lock(tx: Transaction, no: int, name: str = "") -> Locked:
     if row is None or row[18] is not None:
         raise NotFound("conversation", name or str(no))
     return Locked._make(row)
+
+
+def lock_whole(tx: Transaction, no: int) -> Locked | None:
+    """Lock for a step of a deletion: against units that write to it or inherit from it. None when
+    it is gone. Lock order: a conversation before the one it comes from."""
+    row = tx.row("conversation_lock_whole", no=no)
+    return None if row is None else Locked._make(row)
+
+
+def peek(tx: Transaction, no: int) -> Locked | None:
+    """As it is, for readers: nothing is locked."""
+    row = tx.row("conversation_row", no=no)
+    return None if row is None else Locked._make(row)
 
 
 def lock_fenced(tx: Transaction, no: int, fence: int, name: str) -> Locked:
@@ -167,7 +182,9 @@ def create(
 
 def is_made(tx: Transaction, no: int, kind: Kind, origin: Locked | None, base: int | None) -> bool:
     """Whether a conversation is what a repeated creation would make. Base None: any."""
-    row = lock(tx, no)
+    row = peek(tx, no)
+    if row is None:
+        return False
     place = None if origin is None else origin.no
     return (row.kind, row.origin) == (kind, place) and base in (None, row.base)
 
@@ -293,9 +310,9 @@ def take_right(tx: Transaction, row: Locked, holder: str, ttl: int, now: int) ->
     return row._replace(fence=row.fence + 1, holder=holder, held_at=now, held_ttl=ttl)
 
 
-def renew_right(tx: Transaction, no: int, fence: int, now: int) -> bool:
-    """The holder's sign of life; False when the right is lost."""
-    return tx.changed("conversation_renew", no=no, fence=fence, at=now) == 1
+def renew_right(tx: Transaction, row: Locked, now: int) -> None:
+    """The holder's sign of life."""
+    tx.run("conversation_renew", no=row.no, at=now)
 
 
 def release_right(tx: Transaction, row: Locked) -> Locked:
@@ -349,9 +366,13 @@ def lower_base(tx: Transaction, no: int, base: int, origin: int | None) -> None:
     tx.run("conversation_base", no=no, base=base, origin=origin)
 
 
-def delete(tx: Transaction, no: int) -> None:
-    """The last step of a deletion; delegates of it lose their origin and stay."""
+def orphan(tx: Transaction, no: int) -> None:
+    """Delegates of a conversation that is being deleted lose their origin, and stay."""
     tx.run("conversation_orphan", no=no)
+
+
+def delete(tx: Transaction, no: int) -> None:
+    """The last step of a deletion."""
     tx.run("conversation_delete", no=no)
 
 

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager, suppress
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +17,7 @@ import apsw
 
 from clew.errors import Corrupt, InputError, StoreError
 from clew.store import migrate
-from clew.store.queries import parse
+from clew.store.queries import parse, read
 from clew.store.sqlite_driver import FileConnection, query, translate
 
 Progress = Callable[[int, int], None]
@@ -29,7 +28,7 @@ STEP = 256
 PATIENCE = 30.0
 """Seconds a step may wait for a lock."""
 
-SQL = parse((files("clew.store") / "sql" / "upkeep.sqlite.sql").read_text("utf-8"))
+SQL = parse(read("upkeep.sql") + read("upkeep.sqlite.sql"))
 """The statements of backup, restore and doctor, by name."""
 
 _SIDES = ("", "-wal", "-shm", "-journal", ".turn", ".gate")

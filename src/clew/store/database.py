@@ -30,6 +30,10 @@ class Database:
                 dictionary.train_if_due(self.backend, self.kit)
         return result
 
+    def wait(self, token: int, seconds: float) -> None:
+        """Wait until somebody may have committed."""
+        self.backend.wait(token, seconds)
+
     def read(self, reader: Unit[T]) -> T:
         """Run a reader on one snapshot."""
         return self.backend.read(reader)

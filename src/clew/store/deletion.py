@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from clew.errors import NotFound
 from clew.store import (
     aliases,
     attempts,
@@ -51,21 +52,31 @@ class Begin(Once[int]):
         self._kit, self._profile, self._conversation = kit, profile, conversation
 
     def is_stored(self, tx: Transaction) -> bool:
-        row = tx.row("conversation_lock", no=self._first)
-        return row is None or conversations.Locked._make(row).binned_at is not None
+        row = conversations.lock_whole(tx, self._first or 0)
+        return row is None or row.binned_at is not None
 
     def run(self, tx: Transaction) -> int:
         profile, id, now = self._profile, self._conversation, self._kit.clock.now()
+        no = self._begun(tx)
+        if no is None:
+            no = conversations.number_of(tx, profile, id)
+            bindings.unbind(tx, profile, id)  # locked before the conversation, as everywhere
+            row = conversations.lock_whole(tx, no)
+            if row is None:
+                raise NotFound("conversation", id)
+            if row.binned_at is None:
+                row = turns.interrupt(tx, row, now, "deleted")
+                aliases.tombstone(tx, profile, id)
+                conversations.bin(tx, row, now)
+                note(tx, id, profile, "deleted", now, "{}")
+        return no
+
+    def _begun(self, tx: Transaction) -> int | None:
+        """The number, if a call that was interrupted has binned it: the deletion goes on."""
         for no, binned, owner in tx.rows("conversation_binned"):
-            if (binned, owner) == (id, profile):
-                return no  # by a call that was interrupted: it goes on
-        row = conversations.lock_by_id(tx, profile, id)
-        row = turns.interrupt(tx, row, now, "deleted")
-        bindings.unbind(tx, profile, id)
-        aliases.tombstone(tx, profile, id)
-        conversations.bin(tx, row, now)
-        note(tx, id, profile, "deleted", now, "{}")
-        return row.no
+            if (binned, owner) == (self._conversation, self._profile):
+                return no
+        return None
 
 
 def pending(tx: Transaction) -> list[int]:
@@ -81,23 +92,45 @@ def finish(backend: Backend, kit: Kit, no: int) -> None:
 
 def step(tx: Transaction, kit: Kit, no: int) -> bool:
     """One step; False when nothing is left of the conversation."""
-    row = tx.row("conversation_lock", no=no)
+    branch = _branch(tx, no)
+    heir = None if branch is None else conversations.lock_whole(tx, branch)
+    delegates = [] if branch is not None else _delegates(tx, no)
+    for delegate in delegates:
+        conversations.lock_whole(tx, delegate)
+    row = conversations.lock_whole(tx, no)
     if row is None:
         return False
-    locked = conversations.Locked._make(row)
-    for child, _, kind, base in tx.rows("conversation_children", no=no):
-        if kind == "branch" and base > 0:
-            _hand_over(tx, kit, locked, child, base)
-            return True
+    if delegates:
+        conversations.orphan(tx, no)
+    if heir is not None and heir.origin == no and heir.base > 0:
+        _hand_over(tx, kit, row, heir.no, heir.base)
+        return True
+    if _branch(tx, no) is not None:
+        return True  # another has handed over to the first one meanwhile
     ids = log.delete(tx, no, STEP)
     if ids:
         detail = json.dumps({"ids": _runs(ids)})
-        note(tx, locked.id, locked.profile, "deleted", kit.clock.now(), detail)
+        note(tx, row.id, row.profile, "deleted", kit.clock.now(), detail)
         return True
+    if branch is not None:
+        return True  # another has handed over to it meanwhile; no delegate is locked
     for delete in _RECORDS:
         delete(tx, no)
     conversations.delete(tx, no)
     return False
+
+
+def _delegates(tx: Transaction, no: int) -> list[int]:
+    """Those that come from this conversation and inherit nothing, in the order of their locks."""
+    return sorted(row[0] for row in tx.rows("conversation_children", no=no) if row[3] == 0)
+
+
+def _branch(tx: Transaction, no: int) -> int | None:
+    """The number of a branch that inherits rows of this conversation."""
+    for child, _, kind, base in tx.rows("conversation_children", no=no):
+        if kind == "branch" and base > 0:
+            return child
+    return None
 
 
 def _hand_over(

@@ -26,10 +26,10 @@ def train_if_due(backend: Backend, kit: Kit) -> bool:
     if kit.codec.current:
         return False
     kit.codec.learn()
-    last = backend.read(lambda tx: tx.rows("message_last_id"))[0][0]
-    if kit.codec.current or last < ENOUGH:
+    count, first, last = backend.read(lambda tx: tx.rows("message_span"))[0]
+    if kit.codec.current or count < ENOUGH:
         return False
-    packed = backend.read(lambda tx: _samples(tx, last))
+    packed = backend.read(lambda tx: _samples(tx, first, last))
     trained = train([kit.codec.json(data) for data in packed])
     now = kit.clock.now()
     # Two trainers meet at the primary key: the second's is dropped, and it learns the first's.
@@ -38,9 +38,10 @@ def train_if_due(backend: Backend, kit: Kit) -> bool:
     return True
 
 
-def _samples(tx: Transaction, last: int) -> list[bytes]:
+def _samples(tx: Transaction, first: int, last: int) -> list[bytes]:
     found: list[bytes] = []
     for run in range(RUNS):
-        rows = tx.rows("message_sample", id=last * run // RUNS, limit=LENGTH)
+        begin = first + (last - first) * run // RUNS
+        rows = tx.rows("message_sample", id=begin, limit=LENGTH)
         found.extend(row[0] for row in rows)
     return found

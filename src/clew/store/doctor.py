@@ -1,160 +1,37 @@
 """What is wrong with a store and what to do, found out without writing anything.
 
-No file is made, no log merged, no row changed; a store that is in use may be looked at. A finding
-is a fact with a remedy, for a person who knows nothing of SQLite.
+A finding is a fact with a remedy, for a person who knows nothing of the engine. Each engine has a
+doctor of its own; what a store's rows tell is the same for all (doctor_rows.py).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
 from pathlib import Path
 
-import apsw
-
-from clew.clock import Clock, SystemClock
-from clew.errors import Corrupt, StoreError
-from clew.store import doctor_files, doctor_rows, doctor_search, migrate
-from clew.store.copying import SQL
-from clew.store.findings import Ask, Finding, size_text
-from clew.store.search.file import bytes_on_disk
-from clew.store.search.index import Store as Log
-from clew.store.sqlite_connections import check_version
-from clew.store.sqlite_driver import FileConnection, query, translate
-
-LARGE_WAL = 64 << 20
-"""Bytes."""
-_LOOKS = (
-    doctor_files.permissions, doctor_files.folder, doctor_files.disk, doctor_files.leftovers,
-)  # fmt: skip
+from clew.clock import Clock
+from clew.errors import StoreError
+from clew.store import doctor_sqlite
+from clew.store.address import Address
+from clew.store.engines import for_server
+from clew.store.findings import Finding
 
 
-def diagnose(path: str | os.PathLike[str], *, clock: Clock | None = None) -> list[Finding]:
-    """All findings about the store at `path`, good ones too, in the order of their subjects.
+def diagnose(
+    place: Address | str | os.PathLike[str], *, clock: Clock | None = None
+) -> list[Finding]:
+    """All findings about the store at a place, good ones too, in the order of their subjects.
 
-    Reads every page of the store once (a gigabyte takes some seconds). Never raises for what is
-    wrong with the store: that is a finding.
+    Reads every page of a file once (a gigabyte takes some seconds). Never raises for what is wrong
+    with the store: that is a finding. `clock` is for files; a server has its own.
     """
-    store = Path(path).expanduser()
-    found = list(_library())
-    if not store.exists():
-        return [*found, *doctor_files.no_file(store)]
-    for look in _LOOKS:
-        found.extend(_careful(look, store))
+    if not isinstance(place, Address):
+        return doctor_sqlite.diagnose(Path(place).expanduser(), clock)
     try:
-        header = migrate.examine(str(store))
+        doctor = for_server("clew.store.doctor_postgres")
     except StoreError as error:
-        remedy = "Restore a backup (clew restore), or give the path of a store"
-        return [*found, Finding("error", "file", str(error), remedy)]
-    if header.empty:
-        remedy = "Delete it, or open it from Python, which makes a store of it"
-        return [*found, Finding("warn", "file", f"{store} is empty", remedy)]
-    found.append(Finding("ok", "file", f"{store}, {size_text(store.stat().st_size)}"))
-    found.extend(_inside(store, header.wal, clock or SystemClock()))
-    return found
-
-
-def _inside(store: Path, wal: bool, clock: Clock) -> Iterator[Finding]:
-    yield from _journal(store, wal)
-    try:
-        with closing(_quiet(str(store))) as connection:
-            ask = _asking(connection)
-            yield from doctor_rows.look(ask, str(store), clock.now())
-            log = doctor_rows.mark(ask)
-    except Corrupt as error:
-        yield Finding(
-            "error", "integrity", f"a page of the file is damaged ({error.__cause__})",
-            "Stop what writes to it, copy the file to a safe place, then restore the newest "
-            "backup (clew restore)",
-        )  # fmt: skip
-        return
-    except StoreError as error:
-        yield Finding(
-            "error", "integrity", f"the store cannot be read: {error}",
-            "Mend what the message names; the log itself may be unharmed",
-        )  # fmt: skip
-        return
-    yield from _search(f"{store}.search", log)
-
-
-def _search(path: str, log: Log) -> Iterator[Finding]:
-    if not os.path.exists(path):
-        yield Finding("ok", "search", "no search file yet; the next search makes it")
-        return
-    try:
-        with closing(_quiet(path)) as connection:
-            yield doctor_search.look(_asking(connection), log, bytes_on_disk(path))
-    except StoreError as error:
-        yield Finding(
-            "warn", "search", f"the search file cannot be read: {error.__cause__ or error}",
-            f"Delete it; the next search makes it anew: rm {path}",
-        )  # fmt: skip
-
-
-def _asking(connection: apsw.Connection) -> Ask:
-    return lambda name: query(connection, SQL[name])
-
-
-def _quiet(path: str) -> apsw.Connection:
-    """A connection that changes nothing, neither while open nor by closing.
-
-    A -wal that is there already belongs to somebody, maybe to a crash: closing must not merge it.
-    If there is none, SQLite makes one to read, and removes it on closing.
-    """
-    try:
-        connection = FileConnection(path)
-        if os.path.exists(f"{path}-wal"):
-            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        connection.set_busy_timeout(5000)
-    except apsw.Error as error:
-        raise translate(error) from error
-    query(connection, SQL["read_only"])
-    return connection
-
-
-def _library() -> Iterator[Finding]:
-    """Whether this SQLite can be trusted."""
-    version = apsw.sqlite_lib_version()
-    try:
-        check_version(version)
-    except StoreError as error:
-        yield Finding("error", "sqlite", str(error), "pip install -U apsw")
-    else:
-        yield Finding("ok", "sqlite", f"SQLite {version}, APSW {apsw.apsw_version()}")
-
-
-def _journal(store: Path, wal: bool) -> Iterator[Finding]:
-    """Whether the store is in WAL mode, and how long its log is."""
-    if not wal:
-        yield Finding(
-            "error", "journal", "the store is not in WAL mode: another program has changed that",
-            f"Close all that has it open, then: python -c \"import apsw; "
-            f"apsw.Connection({str(store)!r}).execute('PRAGMA journal_mode = WAL')\"",
-        )  # fmt: skip
-        return
-    size = 0
-    with suppress(OSError):
-        size = os.stat(f"{store}-wal").st_size
-    if size > LARGE_WAL:
-        yield Finding(
-            "warn", "journal", f"the write-ahead log has {size_text(size)}",
-            "A reader has been open for long, or a very large write went through. It is merged "
-            "when the last process closes the store: restart long-running ones",
-        )  # fmt: skip
-    else:
-        yield Finding("ok", "journal", f"WAL mode, log {size_text(size)}")
-
-
-def _careful(look: Callable[[Path], Iterator[Finding]], store: Path) -> Iterator[Finding]:
-    """What a look at files finds; that it cannot look is a finding too."""
-    try:
-        yield from look(store)
-    except OSError as error:
-        yield Finding(
-            "error", "file", f"cannot look at {error.filename or store}: {error.strerror}",
-            "Check the permissions of the file and of its folder",
-        )  # fmt: skip
+        return [Finding("error", "psycopg", str(error), "pip install 'clew[postgres]'")]
+    return list(doctor.diagnose(place))
 
 
 __all__ = ["Finding", "diagnose"]

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from clew.store import migrate
 from clew.store.dictionary import ENOUGH
-from clew.store.findings import Ask, Finding, counted, size_text
+from clew.store.findings import Ask, Finding, counted
 from clew.store.rights import is_free
-from clew.store.search.index import Store as Log
 
 SHOWN = 5
 """Conversations named in one finding."""
 
 
-def look(ask: Ask, path: str, now: int) -> Iterator[Finding]:
-    """Schema, integrity, and what was left half done. Raises StoreError."""
-    maintain = f'python -c "import clew; clew.open({path!r}).maintain()"'
-    meta = dict(ask("meta"))
-    yield _schema(meta)
-    yield _pages(ask)
+def look(ask: Ask, opening: str, now: int) -> Iterator[Finding]:
+    """What is in a store, and what was left half done. `opening`: Python that opens it. Raises
+    StoreError."""
+    maintain = f'python -c "import clew; {opening}.maintain()"'
     yield _rows(ask)
     yield from _turns(ask, now)
     yield from _waiting(ask)
@@ -27,14 +23,17 @@ def look(ask: Ask, path: str, now: int) -> Iterator[Finding]:
     yield _dictionary(ask, maintain)
 
 
-def mark(ask: Ask) -> Log:
-    """What the log says about itself, for a look at the search file."""
-    meta, ids = dict(ask("meta")), ask("last_ids")[0]
-    return Log(meta.get("store_id"), meta.get("stamp"), *ids)
+def moved(meta: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether the store is sealed, because another place has it now."""
+    if "moved_to" in meta:
+        yield Finding(
+            "error", "schema", f"the store was moved to {meta['moved_to']}, and is sealed here",
+            "Open that one: change --store or CLEW_STORE",
+        )  # fmt: skip
 
 
-def _schema(meta: Mapping[str, str]) -> Finding:
-    ours = migrate.known()[-1].number
+def newer(meta: Mapping[str, str], ours: int) -> Finding | None:
+    """What a schema after ours means; None for one that is not."""
     version, floor = int(meta.get("schema_version", 0)), int(meta.get("min_writer_version", 0))
     if version > ours and floor > ours:
         return Finding(
@@ -46,22 +45,7 @@ def _schema(meta: Mapping[str, str]) -> Finding:
         return Finding(
             "ok", "schema", f"schema {version}, newer than this clew's {ours} but compatible"
         )
-    if version < ours:
-        return Finding("ok", "schema", f"schema {version}; the next opening brings it to {ours}")
-    return Finding("ok", "schema", f"schema {version}, as this clew writes it")
-
-
-def _pages(ask: Ask) -> Finding:
-    found = [str(row[0]) for row in ask("quick_check")]
-    if found != ["ok"]:
-        return Finding(
-            "error", "integrity", f"the file is damaged: {'; '.join(found)}",
-            "Stop what writes to it, copy the file to a safe place, then restore the newest "
-            "backup (clew restore)",
-        )  # fmt: skip
-    total, unused = ask("sizes")[0]
-    spare = f", {size_text(unused)} of them unused" if unused else ""
-    return Finding("ok", "integrity", f"every page is in order ({size_text(total)}{spare})")
+    return None
 
 
 def _rows(ask: Ask) -> Finding:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from clew.store.backend import Row
 
 Ask = Callable[[str], list[Row]]
-"""Runs a statement of sql/upkeep.sqlite.sql; raises StoreError."""
+"""Runs a statement of sql/upkeep.*.sql by name; raises StoreError."""
 Level = Literal["ok", "warn", "error"]
 
 

@@ -15,7 +15,7 @@ import os
 import sys
 import time
 
-from clew.errors import StoreReplaced
+from clew.errors import StoreMoved, StoreReplaced
 from clew.store.backend import Transaction
 
 Identity = tuple[int, int]
@@ -79,8 +79,12 @@ class FileIdentity:
 
 def check_stamp(transaction: Transaction, stamp: str) -> None:
     """Raise StoreReplaced if the content is no longer what was opened: a restore changes the
-    stamp, and so does copying another store's file over this one in place."""
+    stamp, and so does copying another store's file over this one in place. StoreMoved if the store
+    was moved to another place, which changes it too."""
     if transaction.row("stamp_read") != (stamp,):
+        moved = transaction.row("copy_moved")
+        if moved is not None:
+            raise StoreMoved(moved[0])
         raise StoreReplaced(
             "the store was restored or replaced in place while it was open. "
             "Nothing was written. Close this store and open the path again."

@@ -15,11 +15,11 @@ def claim(
     """Take the right to a job; None while another holds it or it was done `every` micros ago.
 
     `holder` is new for each claim, so a claim that finds itself has run before."""
-    now = kit.clock.now()
     tx.run("job_insert", name=kit.key("job", name))
-    row = tx.row("job_get", name=name)
+    row = tx.row("job_lock", name=name)
     assert row is not None
-    held_by, fence, at, held_ttl, done_at = row
+    held_by, fence, at, held_ttl, done_at, clock = row
+    now = kit.store_time(clock)
     if held_by == holder:
         return JobRight(name, fence, holder)
     if not is_free(held_by, at, held_ttl, now):
@@ -32,17 +32,21 @@ def claim(
 
 def renew(tx: Transaction, kit: Kit, right: JobRight) -> None:
     """A sign of life; RightLost when another has the job."""
-    if not tx.changed("job_renew", name=right.name, fence=right.fence, at=kit.clock.now()):
+    row = tx.row("job_lock", name=right.name)
+    now = kit.store_time(row[5] if row else None)
+    if not tx.changed("job_renew", name=right.name, fence=right.fence, at=now):
         raise RightLost(f"job {right.name}", right.fence)
 
 
 def release(tx: Transaction, kit: Kit, right: JobRight, done: bool) -> bool:
     """Give the right back, noting when the job was done; False when it was lost meanwhile."""
-    done_at = kit.clock.now() if done else None
+    row = tx.row("job_lock", name=right.name)
+    if row is None:
+        return False
+    done_at = kit.store_time(row[5]) if done else None
     if tx.changed("job_release", name=right.name, fence=right.fence, done_at=done_at):
         return True
-    row = tx.row("job_get", name=right.name)
-    return row is not None and row[:2] == (None, right.fence)  # given back before
+    return row[:2] == (None, right.fence)  # given back before
 
 
 def all_of(tx: Transaction) -> tuple[Job, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from clew.clock import Clock
+from clew.clock import Clock, SystemClock
 from clew.config import Limits
 from clew.domain.text import a_text, clean, exact
 from clew.errors import InputError, TooLarge
@@ -20,6 +20,11 @@ class Kit(NamedTuple):
     ids: Ids
     clock: Clock
     limits: Limits
+
+    def store_time(self, clock: int | None) -> int:
+        """Now, for what expires: by the store's own `clock` where it has one, because hosts that
+        share it have each their own. A clock that was passed in rules that, too."""
+        return clock if clock and isinstance(self.clock, SystemClock) else self.clock.now()
 
     def label(self, what: str, text: str | None) -> str | None:
         """A text for people (title, author, folder): cleaned, limited; None stays None."""

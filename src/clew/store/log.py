@@ -37,8 +37,13 @@ class Found(NamedTuple):
     number: int | None = None
 
 
-def segments(tx: Transaction, no: int, base: int, origin: int | None, last: int) -> list[Segment]:
-    """What holds seqs 1..last, ascending: the origins' rows, then the conversation's own."""
+def segments(
+    tx: Transaction, no: int, base: int, origin: int | None, last: int, hold: bool = False
+) -> list[Segment]:
+    """What holds seqs 1..last, ascending: the origins' rows, then the conversation's own.
+
+    `hold`: for a unit that writes. Until its end no deletion moves the inherited rows."""
+    base_of = "conversation_base_hold" if hold else "conversation_base_of"
     found: list[Segment] = []
     while True:
         if last > base:
@@ -46,14 +51,15 @@ def segments(tx: Transaction, no: int, base: int, origin: int | None, last: int)
         if base == 0 or origin is None:
             return found[::-1]
         no, last = origin, min(last, base)
-        row = tx.row("conversation_base_of", no=no)
+        row = tx.row(base_of, no=no)
         if row is None:
             raise NotFound("origin", str(no))
         origin, base = row
 
 
 def segments_of(tx: Transaction, row: Locked) -> list[Segment]:
-    return segments(tx, row.no, row.base, row.origin, row.head)
+    """As `segments`, of a conversation that the unit has locked."""
+    return segments(tx, row.no, row.base, row.origin, row.head, hold=True)
 
 
 # ------------------------------------------------------------------ looking up
@@ -84,7 +90,7 @@ def find(
         start = seen if item.minted and seen is not None else item.after
         wanted[item.uid], after = i, min(after, start)
     if wanted:
-        _by_uid(tx, kit, row, prepared, wanted, after, found)
+        _by_uid(tx, kit, row, prepared, wanted, after, found, again=seen is not None)
     return found
 
 
@@ -105,7 +111,7 @@ def _by_key(
 
 def _by_uid(
     tx: Transaction, kit: Kit, row: Locked, prepared: Sequence[Prepared],
-    wanted: dict[bytes, int], after: int, found: list[Found | None],
+    wanted: dict[bytes, int], after: int, found: list[Found | None], again: bool,
 ) -> None:  # fmt: skip
     for no, first, last in segments_of(tx, row):
         if last <= after:
@@ -121,6 +127,12 @@ def _by_uid(
             if i is not None:
                 _same(kit, prepared[i], None, hit[2], hit[3])
                 found[i] = Found(hit[1], None, hit[0])
+    if again:
+        for hit in tx.rows("inbox_withdrawn", no=row.no):
+            i = wanted.get(hit[1])
+            if i is not None:
+                _same(kit, prepared[i], None, hit[2], hit[3])
+                found[i] = Found(hit[1], None)
 
 
 def _same(kit: Kit, item: Prepared, seq: int | None, role: int, parts: bytes) -> None:

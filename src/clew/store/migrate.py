@@ -1,56 +1,31 @@
 """Brings a file to the schema of this code, and refuses files that are not for it.
 
-sql/migrations/NNNN_{pre,post}_name.sqlite.sql are applied in order, all that are missing in one
-transaction with the version row, so a crash or a second starter leaves nothing half done. A `pre`
-file is harmless to code that does not know it; the newest `post` file is the oldest code that may
-still write (min_writer_version).
+All migrations that are missing, `pre` and `post`, are applied at open in one transaction with the
+version row, so a crash or a second starter leaves nothing half done.
 """
 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
 from typing import NamedTuple
 
 import apsw
 
 from clew.errors import SchemaTooNew, StoreError
-from clew.store import forks
+from clew.store import forks, migrations
+from clew.store.migrations import Meta, Migration
 from clew.store.sqlite_driver import query, translate
 
 APPLICATION_ID = 0x636C6577
 """`clew`, in the header of every store; `file` shows it."""
 
 _MAGIC = b"SQLite format 3\0"
-_NAME = re.compile(r"(\d{4})_(pre|post)_\w+\.sqlite\.sql")
 _SET = (
     "INSERT INTO meta(name, value) VALUES (?, ?) "
     "ON CONFLICT(name) DO UPDATE SET value = excluded.value"
 )
 _KEEP = "INSERT INTO meta(name, value) VALUES (?, ?) ON CONFLICT(name) DO NOTHING"
-
-
-_FOLDER = os.path.join(os.path.dirname(__file__), "sql", "migrations")
-
-
-class Migration(NamedTuple):
-    """One file of the folder."""
-
-    number: int
-    breaks: bool
-    """A `post` file: code that does not know it may not write any more."""
-    name: str
-    read: Callable[[], str]
-
-
-class Meta(NamedTuple):
-    """What a store says of itself."""
-
-    store_id: str
-    stamp: str
-    """Changes when the file is restored or copied into another life."""
 
 
 class Header(NamedTuple):
@@ -60,14 +35,9 @@ class Header(NamedTuple):
     wal: bool
 
 
-@cache
 def known() -> Sequence[Migration]:
     """The migrations of this code, oldest first."""
-    found: list[Migration] = []
-    for name in os.listdir(_FOLDER):
-        if match := _NAME.fullmatch(name):
-            found.append(Migration(int(match[1]), match[2] == "post", name, partial(_read, name)))
-    return sorted(found)
+    return migrations.known("sqlite")
 
 
 def examine(path: str) -> Header:
@@ -121,7 +91,7 @@ def _header_in_wal(path: str) -> bytes:
     return found
 
 
-def current(connection: apsw.Connection, migrations: Sequence[Migration]) -> Meta | None:
+def current(connection: apsw.Connection, steps: Sequence[Migration]) -> Meta | None:
     """What the store says of itself if its schema is up to date, by one SELECT; None if there is
     something to migrate; SchemaTooNew if a newer clew has changed it beyond this code."""
     try:
@@ -129,12 +99,12 @@ def current(connection: apsw.Connection, migrations: Sequence[Migration]) -> Met
             return None
     except apsw.Error as error:
         raise translate(error, connection.system_errno) from error
-    return _judge(_record(connection), migrations[-1].number)
+    return _judge(_record(connection), steps[-1].number)
 
 
 def migrate(
     connection: apsw.Connection,
-    migrations: Sequence[Migration],
+    steps: Sequence[Migration],
     random: Callable[[int], bytes] = os.urandom,
 ) -> Meta:
     """Make a new file a store, or bring an old store up to date. The connection is for writing."""
@@ -147,18 +117,13 @@ def migrate(
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 0)  # dropping a rebuilt table would act
     query(connection, "BEGIN IMMEDIATE")
     try:
-        meta = current(connection, migrations) or _apply(connection, migrations, random)
+        meta = current(connection, steps) or _apply(connection, steps, random)
         query(connection, "COMMIT")
     except BaseException:
         if connection.in_transaction:
             query(connection, "ROLLBACK")
         raise
     return meta
-
-
-def _read(name: str) -> str:
-    with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-        return file.read()
 
 
 def _found(connection: apsw.Connection) -> None:
@@ -171,12 +136,12 @@ def _found(connection: apsw.Connection) -> None:
 
 
 def _apply(
-    connection: apsw.Connection, migrations: Sequence[Migration], random: Callable[[int], bytes]
+    connection: apsw.Connection, steps: Sequence[Migration], random: Callable[[int], bytes]
 ) -> Meta:
     """Apply what is missing. Inside the transaction: a second starter finds it done."""
     found = connection.table_exists("main", "meta")
     before = int(_record(connection)["schema_version"]) if found else 0
-    for migration in migrations:
+    for migration in steps:
         if migration.number > before:
             try:
                 query(connection, migration.read())
@@ -185,12 +150,11 @@ def _apply(
                 raise
     if before and (orphans := query(connection, "PRAGMA foreign_key_check")):
         raise StoreError(f"migrating from {before} leaves {len(orphans)} rows without their parent")
-    floor = max([migration.number for migration in migrations if migration.breaks], default=1)
-    query(connection, _SET, ("schema_version", str(migrations[-1].number)))
-    query(connection, _SET, ("min_writer_version", str(floor)))
+    query(connection, _SET, ("schema_version", str(steps[-1].number)))
+    query(connection, _SET, ("min_writer_version", str(migrations.floor(steps))))
     query(connection, _KEEP, ("store_id", random(16).hex()))
     query(connection, _KEEP, ("stamp", random(16).hex()))
-    return _meta(_record(connection))
+    return migrations.meta_from(_record(connection))
 
 
 def _record(connection: apsw.Connection) -> Mapping[str, str]:
@@ -204,8 +168,4 @@ def _judge(rows: Mapping[str, str], ours: int) -> Meta | None:
             f"the store has schema {version}; this clew knows {ours} and may not write to it. "
             f"Upgrade clew."
         )
-    return _meta(rows) if version >= ours else None
-
-
-def _meta(rows: Mapping[str, str]) -> Meta:
-    return Meta(rows["store_id"], rows["stamp"])
+    return migrations.meta_from(rows) if version >= ours else None

@@ -6,7 +6,6 @@ conversation.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -35,7 +34,7 @@ from clew.store.database import Database
 from clew.store.search import Search
 
 POLL = 0.25
-"""Seconds between two looks of a follower; each look is one pragma while nothing happens."""
+"""Seconds between two looks of a follower, at most; a look costs little while nothing happens."""
 
 
 class Stats(Struct, frozen=True):
@@ -211,11 +210,12 @@ class Profile:
 
     def follow(
         self, conversation: str | None = None, *, since: Mark | None = None, poll: float = POLL,
-        until: Callable[[], bool] | None = None, sleep: Callable[[float], None] = time.sleep,
+        until: Callable[[], bool] | None = None,
     ) -> Iterator[Change]:  # fmt: skip
         """Yield what changes in this profile, or in one conversation of it, from now on.
 
-        Anybody's commits are seen within `poll` seconds. Ends when `until()` is true.
+        Anybody's commits are seen within `poll` seconds; on PostgreSQL, whose server tells, mostly
+        at once, and within a second when it does not. Ends when `until()` is true.
         """
         if not 0 < poll <= 1:
             raise InputError(f"poll is {poll} seconds; give more than 0 and at most 1")
@@ -230,4 +230,4 @@ class Profile:
                 look, mark = after != mark, after
                 yield from found
             else:
-                sleep(poll)
+                self._db.wait(token, poll)

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
+from typing import Any, NamedTuple
 
 from clew.errors import InputError, TooLarge
-from clew.store.backend import Transaction
+from clew.store.backend import Transaction, Value
 from clew.store.codec import escape_json
 from clew.store.kit import Kit
 
 ToolSchemas = tuple[dict[str, Any], ...]
+
+
+class _Kind(NamedTuple):
+    """The statements of one of the two tables, which live alike."""
+
+    insert: str
+    hold: str
+    lock: str
+    delete: str
+
+
+_PROMPT = _Kind("prompt_insert", "prompt_hold", "prompt_lock", "prompt_delete")
+_TOOLSET = _Kind("toolset_insert", "toolset_hold", "toolset_lock", "toolset_delete")
 
 
 def store(
@@ -38,22 +51,30 @@ def release(tx: Transaction, no: int) -> None:
     """Forget a deleted conversation's prompts and tool sets, and those that nobody else uses."""
     hashes = [row[0] for row in tx.rows("prompt_use_of", no=no)]
     tx.run("prompt_use_delete", no=no)
-    for digest in hashes:
-        tx.run("prompt_delete", hash=digest)
-        tx.run("toolset_delete", hash=digest)
+    for digest in sorted(hashes):  # the lock order of two that release the same
+        for kind in (_PROMPT, _TOOLSET):
+            if tx.row(kind.lock, hash=digest) is not None:
+                tx.run(kind.delete, hash=digest)
 
 
 def _store_prompt(tx: Transaction, kit: Kit, prompt: str) -> bytes:
     digest = _digest(kit, "prompt", escape_json(prompt))
-    tx.run("prompt_insert", hash=digest, text=kit.codec.pack(prompt))
-    return digest
+    return _store(tx, _PROMPT, digest, text=kit.codec.pack(prompt))
 
 
 def _store_toolset(tx: Transaction, kit: Kit, toolset: ToolSchemas) -> bytes:
     digest = _digest(kit, "tool set", escape_json(toolset))
     names = kit.json("tool names", [tool_name(schema) for schema in toolset])
-    tx.run("toolset_insert", hash=digest, names=names, schemas=kit.codec.pack(toolset))
-    return digest
+    return _store(tx, _TOOLSET, digest, names=names, schemas=kit.codec.pack(toolset))
+
+
+def _store(tx: Transaction, kind: _Kind, digest: bytes, **columns: Value) -> bytes:
+    """Insert, unless it is there. Between looking and holding, the last conversation that used it
+    may have been deleted, and it with it: then it is inserted again."""
+    while True:
+        tx.run(kind.insert, hash=digest, **columns)
+        if tx.row(kind.hold, hash=digest) is not None:
+            return digest
 
 
 def _digest(kit: Kit, what: str, body: bytes) -> bytes:

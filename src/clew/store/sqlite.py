@@ -152,6 +152,14 @@ class SqliteBackend:
         self._connections.check_frozen()
         return self._connections.data_version()
 
+    def wait(self, token: int, seconds: float) -> None:
+        """Sleep: SQLite tells nobody."""
+        time.sleep(seconds)
+
+    async def wait_async(self, token: int, seconds: float) -> None:
+        """Sleep, in the loop."""
+        await self._for_tasks().sleep(seconds)
+
     def close(self) -> None:
         """Wait for the units in the queue, then release everything. A clean close of the last
         store on a file leaves it without a -wal. May be repeated."""

@@ -6,20 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
-from clew.clock import Clock, SystemClock
-from clew.config import Limits, default_path
+from clew.clock import Clock
+from clew.config import Limits
 from clew.domain.conversations import ConversationSummary, ListFilter, Page
 from clew.domain.notes import Job, JobRight
 from clew.errors import InputError
 from clew.ids import Ids
 from clew.store import backup, bindings, deletion, dictionary, jobs, listing
-from clew.store.codec import Codec
 from clew.store.database import Database
 from clew.store.holders import new_holder
-from clew.store.kit import Kit
+from clew.store.opening import Parts, open_parts
 from clew.store.profile import Profile
 from clew.store.search import Search
-from clew.store.sqlite import SqliteBackend
 from clew.store.verify import Problem, verify
 
 JOB_TTL = 60_000_000
@@ -30,11 +28,26 @@ INBOUND_DAYS = 30
 class Store:
     """An open store. One per process and file is enough; threads and tasks may share it."""
 
-    def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
-        self._db = Database(backend, kit)
-        self._backend = backend
-        self._search = Search(f"{backend.path}.search", backend, kit.codec.parts)
-        self.path = path
+    def __init__(self, parts: Parts) -> None:
+        self._db = Database(parts.backend, parts.kit)
+        self._backend = parts.backend
+        self._search = parts.search
+        self._place = parts.place
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.where!r})"
+
+    @property
+    def where(self) -> str:
+        """The path of the file, or the URL of the database without password and parameters."""
+        return str(self._place)
+
+    @property
+    def path(self) -> Path:
+        """The file. InputError for a store that is none."""
+        if isinstance(self._place, Path):
+            return self._place
+        raise InputError(f"{self._place} is a database of a server, which has no path")
 
     def __enter__(self) -> Store:
         return self
@@ -84,7 +97,7 @@ class Store:
         """Copy the store to the new file `dest` while it is in use, and read the copy back.
 
         `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
-        `dest` exists, StoreFull, Corrupt."""
+        `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt."""
         return backup.backup(self.path, dest, progress=progress)
 
     def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:
@@ -126,26 +139,13 @@ class Store:
 
 
 def open_store(
-    path: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
+    store: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
     limits: Limits | None = None,
 ) -> Store:  # fmt: skip
-    """Open the store at a path, making it if it is not there.
+    """Open a store: the path of a file, made if it is not there, or a postgresql:// URL.
 
-    Without a path: CLEW_STORE, else clew.db in CLEW_HOME, else ~/.clew/clew.db. Raises StoreError
-    when the file is not a store, SchemaTooNew when a newer clew wrote it.
+    Without one: CLEW_STORE, else clew.db in CLEW_HOME, else ~/.clew/clew.db. Raises StoreError
+    when it is not a store, Unavailable when the server cannot be reached, SchemaTooNew when a newer
+    clew wrote it.
     """
-    return Store(*parts_at(path, clock, ids, limits))
-
-
-def parts_at(
-    path: str | Path | None, clock: Clock | None, ids: Ids | None, limits: Limits | None
-) -> tuple[SqliteBackend, Kit, Path]:
-    """What the store at a path is made of, the file opened."""
-    where = default_path() if path is None else Path(path).expanduser()
-    if "://" in str(path):
-        raise InputError(f"{path}: only files can be opened by this version; give a path")
-    clock = clock or SystemClock()
-    where.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    backend = SqliteBackend(where)
-    codec = Codec(lambda: dictionary.known(backend))
-    return backend, Kit(codec, ids or Ids(clock), clock, limits or Limits()), where
+    return Store(open_parts(store, clock, ids, limits))

@@ -61,6 +61,10 @@ class Tasks:
         """Read in a small pool of threads. Cancelled, the read goes on and nobody hears of it."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, read, reader)
 
+    async def sleep(self, seconds: float) -> None:
+        """Let the loop go on."""
+        await asyncio.sleep(seconds)
+
     def close(self) -> None:
         """Wait for the reads under way."""
         self._pool.shutdown()

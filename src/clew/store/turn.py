@@ -16,8 +16,7 @@ from clew.domain.turns import (
     TurnEnded,
     TurnState,
 )
-from clew.errors import RightLost
-from clew.store import conversations, turns
+from clew.store import turns
 from clew.store.turns import Record, Step
 
 if TYPE_CHECKING:
@@ -75,12 +74,7 @@ class TurnHandle:
 
     def renew(self) -> None:
         """A sign of life, for calls longer than a third of the ttl. RightLost: stop."""
-        now = self._db.kit.clock.now()
-        held = self._db.write(
-            lambda tx: conversations.renew_right(tx, self._no, self.right.fence, now)
-        )
-        if not held:
-            raise RightLost(self.right.conversation, self.right.fence)
+        self._db.write(lambda tx: turns.renew(tx, self._db.kit, self._no, self.right))
 
     def _record(self, step: Step) -> tuple[Recorded, TurnEnded | None]:
         return self._db.write(Record(self._db.kit, self._no, self.right, self.turn.number, step))

@@ -73,13 +73,18 @@ def delete(tx: Transaction, no: int) -> None:
     tx.run("turn_delete", no=no)
 
 
-def is_busy(tx: Transaction, row: Locked, now: int) -> bool:
+def is_busy(tx: Transaction, kit: Kit, row: Locked) -> bool:
     """Whether an open turn keeps others from appending: it runs, or waits for a person."""
     if row.turn is None:
         return False
-    if not rights.is_free(row.holder, row.held_at, row.held_ttl, now):
+    if not is_free(kit, row):
         return True
     return get(tx, row.no, row.turn).state == "waiting"
+
+
+def is_free(kit: Kit, row: Locked) -> bool:
+    """Whether another may take the right to run."""
+    return rights.is_free(row.holder, row.held_at, row.held_ttl, kit.store_time(row.clock))
 
 
 def close(
@@ -100,6 +105,13 @@ def interrupt(tx: Transaction, row: Locked, now: int, why: str | None = None) ->
     row = close(tx, row, "interrupted", now, why)
     note(tx, row.id, row.profile, "turn", now)
     return conversations.revoke_right(tx, row)
+
+
+def take(tx: Transaction, kit: Kit, row: Locked, holder: str, ttl: int) -> tuple[Locked, Right]:
+    """Take the right to run, which is free."""
+    now = kit.store_time(row.clock)
+    row = conversations.take_right(tx, row, holder, ttl, now)
+    return row, Right(row.id, row.fence, holder, now, ttl)
 
 
 class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
@@ -138,7 +150,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         waiting = row.waiting and any(f is not None and f.number is not None for f in found)
         if self._prepared and log.all_there(self._prepared, found) and not waiting:
             return self._known(tx, row, found)
-        if is_busy(tx, row, now):
+        if is_busy(tx, kit, row):
             turn = row.turn or 0
             if not self._prepared:
                 raise TurnOpen(row.id, turn, row.holder)
@@ -165,8 +177,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
             raise InputError("a turn begins with a message; none was given and none waits")
         last = tx.row("turn_last", no=row.no)
         number = (last[0] if last else 0) + 1
-        row = conversations.take_right(tx, row, self._holder, self._ttl, now)
-        right = Right(row.id, row.fence, self._holder, now, self._ttl)
+        row, right = take(tx, kit, row, self._holder, self._ttl)
         first = row.head + 1
         tx.run(
             "turn_insert", no=row.no, number=number, uid=self._uid, key=self._key,
@@ -262,7 +273,7 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         call = None
         if step.next_call is not None:
             call = calls.plan(tx, kit, row, step.next_call, now, self._turn)
-        conversations.renew_right(tx, row.no, row.fence, now)
+        conversations.renew_right(tx, row, kit.store_time(row.clock))
         appended = Appended(seqs, row.head, fresh, log.uids(self._prepared, found))
         recorded = Recorded(appended=appended, taken=taken, call=call)
         return recorded, self._finish(tx, row, now)
@@ -305,16 +316,12 @@ class Resume(Once[TurnBegun]):
         return (row.fence, row.holder) == (self._first.right.fence, self._holder)
 
     def run(self, tx: Transaction) -> TurnBegun:
-        now = self._kit.clock.now()
         row = conversations.lock(tx, self._no, self._name)
         if row.turn is None:
             raise NotFound("open turn", self._name)
-        if row.holder != self._holder and not rights.is_free(
-            row.holder, row.held_at, row.held_ttl, now
-        ):
+        if row.holder != self._holder and not is_free(self._kit, row):
             raise TurnOpen(row.id, row.turn, row.holder)
-        row = conversations.take_right(tx, row, self._holder, self._ttl, now)
-        right = Right(row.id, row.fence, self._holder, now, self._ttl)
+        row, right = take(tx, self._kit, row, self._holder, self._ttl)
         number = row.turn or 0
         tx.run("turn_state", no=row.no, number=number, state="running")
         turn = get(tx, row.no, number)
@@ -324,9 +331,13 @@ class Resume(Once[TurnBegun]):
 
 def save_partial(tx: Transaction, kit: Kit, no: int, right: Right, call: int, text: str) -> None:
     """Keep what was streamed so far, outside the log; recovery makes a message of it."""
-    row = conversations.lock_fenced(tx, no, right.fence, right.conversation)
-    if row.turn is None:
-        raise RightLost(row.id, right.fence)
-    now = kit.clock.now()
+    renew(tx, kit, no, right)
     calls.save_partial(tx, kit, no, call, text)
-    conversations.renew_right(tx, no, right.fence, now)
+
+
+def renew(tx: Transaction, kit: Kit, no: int, right: Right) -> None:
+    """The holder's sign of life; RightLost when the right is lost."""
+    row = conversations.lock_fenced(tx, no, right.fence, right.conversation)
+    if row.turn is None or row.holder is None:
+        raise RightLost(row.id, right.fence)
+    conversations.renew_right(tx, row, kit.store_time(row.clock))

@@ -1,8 +1,9 @@
 """Units of work that are exactly-once although their transaction may run more than once.
 
 A batch that failed is run again, and a commit whose outcome is unknown is run again after it may
-have gone through. A unit therefore keeps what its first run answered; a later run first looks
-whether that run is stored.
+have gone through, or while it may yet: a server that lost its client may still have the COMMIT
+before it. A unit therefore keeps what its first run answered. A later run first locks the
+conversation, which waits for that transaction to end, and then looks whether it is stored.
 """
 
 from __future__ import annotations
@@ -19,10 +20,16 @@ class Once(Generic[T]):
     """A unit with `run` (do it) and `is_stored` (whether the first run's commit went through)."""
 
     _first: T | None = None
+    _no: int = 0
+    """The conversation that the unit writes to. Units without one (0) must wait for their own
+    first run by themselves, at a unique key."""
 
     def __call__(self, tx: Transaction) -> T:
-        if self._first is not None and self.is_stored(tx):
-            return self._first
+        if self._first is not None:
+            if self._no:
+                tx.row("conversation_lock", no=self._no)
+            if self.is_stored(tx):
+                return self._first
         self._first = self.run(tx)
         return self._first
 

@@ -14,7 +14,7 @@ from clew.domain.compactions import Ref, Stub
 from clew.domain.cuts import Cut, in_force_at
 from clew.domain.parts import call_ids, unasked_ids
 from clew.errors import Corrupt, NotFound
-from clew.store import attempts, blobs, compactions, cuts, log, turns
+from clew.store import attempts, blobs, compactions, conversations, cuts, log, turns
 from clew.store.backend import Transaction
 from clew.store.conversations import Locked
 from clew.store.database import Database
@@ -36,7 +36,7 @@ class Problem(Struct, frozen=True):
 def verify(db: Database, progress: Callable[[int, int], None] | None = None) -> list[Problem]:
     """All problems; an empty list when every invariant holds. `progress(done, of)` counts
     conversations."""
-    found = list(db.read(_store_wide))
+    found = db.read(lambda tx: list(_store_wide(tx)))
     last = db.read(lambda tx: tx.rows("conversation_count_all"))[0][0]
     after = done = 0
     while True:
@@ -68,10 +68,9 @@ def _store_wide(tx: Transaction) -> Iterator[Problem]:
 
 
 def _conversation(tx: Transaction, kit: Kit, no: int, id: str) -> Iterator[Problem]:
-    row = tx.row("conversation_lock", no=no)
-    if row is None:
+    locked = conversations.peek(tx, no)
+    if locked is None:
         return
-    locked = Locked._make(row)
     if locked.binned_at is not None:
         return  # being deleted: its rows are on their way out
     try:
@@ -88,7 +87,7 @@ Finding = tuple[str, str]
 
 
 def _checks(tx: Transaction, kit: Kit, row: Locked) -> Iterator[Finding]:
-    parts = log.segments_of(tx, row)
+    parts = log.segments(tx, row.no, row.base, row.origin, row.head)
     cut_list = cuts.all_of(tx, row.no)
     yield from _seqs(tx, row)
     yield from _origin(tx, row)
@@ -115,13 +114,13 @@ def _origin(tx: Transaction, row: Locked) -> Iterator[Finding]:
         yield "I-17", f"base is {row.base} but there is no origin"
     if row.origin is None:
         return
-    origin = tx.row("conversation_lock", no=row.origin)
+    origin = conversations.peek(tx, row.origin)
     if origin is None:
         yield "I-17", "its origin is gone"
-    elif origin[2] != row.profile:
-        yield "I-17", f"its origin is in profile {origin[2]!r}"
-    elif row.base > origin[6]:
-        yield "I-17", f"base {row.base} lies above the origin's head {origin[6]}"
+    elif origin.profile != row.profile:
+        yield "I-17", f"its origin is in profile {origin.profile!r}"
+    elif row.base > origin.head:
+        yield "I-17", f"base {row.base} lies above the origin's head {origin.head}"
 
 
 def _cuts(row: Locked, cut_list: Sequence[Cut]) -> Iterator[Finding]:

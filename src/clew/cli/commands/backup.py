@@ -8,14 +8,24 @@ import click
 
 from clew.cli import jsonout
 from clew.cli.asking import agreed, can_ask
-from clew.cli.failures import OK, PROBLEMS, NoStore
+from clew.cli.failures import OK, PROBLEMS
 from clew.cli.params import json_option, yes_option
 from clew.cli.progress import progress
 from clew.cli.settings import Settings, home_short, settings_of
 from clew.cli.times import moment
 from clew.store.backup import Restoration
 from clew.store.backup import backup as copy_store
+from clew.store.engines import NoStore
 from clew.store.findings import counted, size_text
+
+BACKUP_INSTEAD = (
+    "use the server's tools (pg_dump, pg_basebackup, point-in-time recovery), or `clew copy` for a "
+    "copy in a file: docs/operating/scale.md"
+)
+RESTORE_INSTEAD = (
+    "restore it with the server's tools, then `clew migrate --restored` where that was a dump, or "
+    "`clew copy` a file into an empty database: docs/operating/scale.md"
+)
 
 
 @click.command("backup")
@@ -27,16 +37,19 @@ def backup(ctx: click.Context, dest: Path, force: bool, as_json: bool) -> None:
     """Copy the store while it is in use.
 
     Others may read and write meanwhile. The copy is one moment of the store, is read back before
-    it gets its name, and can be read by you only.
+    it gets its name, and can be read by you only. For stores in files; a database of a server has
+    the tools of the server.
     """
     settings = settings_of(ctx)
-    _need_store(settings)
+    store = settings.file(BACKUP_INSTEAD)
+    if not store.exists():
+        raise NoStore(f"there is no store at {home_short(store)}; --store PATH names one")
     if dest.exists() and not force:
         raise click.UsageError(
             f"{dest} exists already; give another name, or --force to replace it"
         )
     with progress(settings.notes, "Copying") as report:
-        made = copy_store(settings.path, dest, force=force, progress=report)
+        made = copy_store(store, dest, force=force, progress=report)
     size = made.stat().st_size
     if as_json:
         jsonout.write(settings.screen.stream, {"path": str(made), "bytes": size})
@@ -59,14 +72,15 @@ def restore(ctx: click.Context, src: Path, yes: bool, as_json: bool) -> int:
     file beside the store. Other processes may have the store open: they stop at their next write
     and must open it again.
     """
-    can_ask(yes, "restore")
     settings = settings_of(ctx)
+    store = settings.file(RESTORE_INSTEAD)
+    can_ask(yes, "restore")
     with progress(settings.notes, "Verifying") as report:
-        ready = Restoration(settings.path, src, report)
+        ready = Restoration(store, src, report)
     with ready:
         if not yes:
-            _describe(settings, ready)
-        if not agreed(f"Restore into {home_short(settings.path)}?", yes):
+            _describe(settings, store, ready)
+        if not agreed(f"Restore into {home_short(store)}?", yes):
             return PROBLEMS
         with progress(settings.notes, "Restoring") as report:
             done = ready.apply(report)
@@ -84,15 +98,10 @@ def restore(ctx: click.Context, src: Path, yes: bool, as_json: bool) -> int:
     return OK
 
 
-def _need_store(settings: Settings) -> None:
-    if not settings.path.exists():
-        raise NoStore(f"there is no store at {home_short(settings.path)}; --store PATH names one")
-
-
-def _describe(settings: Settings, ready: Restoration) -> None:
+def _describe(settings: Settings, store: Path, ready: Restoration) -> None:
     held = ready.contents
     newest = "" if held.active_at is None else f", the newest of {moment(held.active_at)}"
     what = f"{counted(held.conversations, 'conversation')}, {counted(held.messages, 'message')}"
     settings.notes.line(f"{home_short(ready.source)} is in order: {what}{newest}.")
-    if settings.path.exists():
+    if store.exists():
         settings.notes.line("The store that is there now is kept as a file beside it.")

@@ -58,7 +58,7 @@ def cut(ctx: click.Context, id: str, message: str, yes: bool, as_json: bool) -> 
     settings.screen.line(
         f"Hid {many} of ", (short_id(conversation.id), "yellow"),
         f" from #{outcome.from_seq} on (cut {outcome.number}). ",
-        (f"To take it back: clew{settings.options} undo {short_id(conversation.id)}", "dim"),
+        (f"To take it back: {settings.command('undo')} {short_id(conversation.id)}", "dim"),
     )  # fmt: skip
     return OK
 

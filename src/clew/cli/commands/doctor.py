@@ -30,7 +30,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
     none.
     """
     settings = settings_of(ctx)
-    findings = diagnose(settings.path)
+    findings = diagnose(settings.place)
     if as_json:
         jsonout.write_list(settings.screen.stream, findings)
     else:

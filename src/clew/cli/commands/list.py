@@ -17,8 +17,9 @@ from clew.cli.text import one_line, short_ids
 from clew.cli.times import ago, stamp
 from clew.clock import SystemClock
 from clew.domain.conversations import ConversationSummary, ListFilter, Page
+from clew.store.backend import Backend
+from clew.store.engines import NoStore, open_backend
 from clew.store.listing import list_page
-from clew.store.sqlite import SqliteBackend
 
 PAGE = 1000
 
@@ -47,15 +48,16 @@ def command(
     """
     settings = settings_of(ctx)
     page = Page[ConversationSummary](())
-    if settings.path.exists():
+    try:
         want = _filter(filters)
-        with closing(SqliteBackend(settings.path, readers=1, create=False)) as backend:
+        with closing(open_backend(settings.place, create=False)) as backend:
             profile = None if all_profiles else settings.profile
             page = _read(backend, profile, want, limit, cursor, pinned_first)
             if not page.items and not as_json and cursor is None:
                 _say_why(settings, backend, want, all_profiles)
-    elif not as_json:
-        load(EMPTY).no_store(settings)
+    except NoStore:
+        if not as_json:
+            load(EMPTY).no_store(settings)
     if as_json:
         jsonout.write_list(settings.screen.stream, page.items)
     elif settings.screen.is_terminal:
@@ -74,7 +76,7 @@ def _filter(given: dict[str, Any]) -> ListFilter:
 
 
 def _read(
-    backend: SqliteBackend, profile: str | None, want: ListFilter, limit: int,
+    backend: Backend, profile: str | None, want: ListFilter, limit: int,
     cursor: str | None, pinned_first: bool,
 ) -> Page[ConversationSummary]:  # fmt: skip
     """A page of any size, read in bounded ones."""
@@ -89,9 +91,7 @@ def _read(
             return Page(tuple(found), cursor)
 
 
-def _say_why(
-    settings: Settings, backend: SqliteBackend, want: ListFilter, all_profiles: bool
-) -> None:
+def _say_why(settings: Settings, backend: Backend, want: ListFilter, all_profiles: bool) -> None:
     profiles = backend.read(lambda tx: tx.rows("conversation_profiles"))
     counts = {row[0]: row[1] for row in profiles}
     if want != ListFilter() and (counts if all_profiles else settings.profile in counts):

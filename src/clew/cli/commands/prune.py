@@ -16,6 +16,7 @@ from clew.cli.text import short_ids
 from clew.cli.times import DAY, ago
 from clew.clock import SystemClock
 from clew.errors import NotFound
+from clew.store.engines import NoStore
 from clew.store.findings import counted
 from clew.store.profile import Profile
 
@@ -43,25 +44,26 @@ def command(ctx: click.Context, older_than: int, yes: bool, as_json: bool) -> No
     so does what has an open turn or waiting messages.
     """
     settings = settings_of(ctx)
-    if not settings.path.exists():
+    try:
+        with open_existing(settings) as store:
+            _prune(settings, store.profile(settings.profile), older_than, yes, as_json)
+    except NoStore:
         if as_json:
             jsonout.write_list(settings.screen.stream, ())
         else:
             no_store(settings)
-        return
-    with open_existing(settings.path) as store:
-        profile = store.profile(settings.profile)
-        before = SystemClock().now() - older_than
-        found = _delete(settings, profile, before) if yes else _all(profile, before)
-        if as_json:
-            items = (
-                {"id": i, "active_at": at, "messages": n, "deleted": yes} for i, at, n in found
-            )
-            jsonout.write_list(settings.screen.stream, items)
-        elif yes:
-            settings.screen.line(f"Deleted {_counted(found)}.")
-        else:
-            _would_go(settings, profile, found)
+
+
+def _prune(settings: Settings, profile: Profile, age: int, yes: bool, as_json: bool) -> None:
+    before = SystemClock().now() - age
+    found = _delete(settings, profile, before) if yes else _all(profile, before)
+    if as_json:
+        items = ({"id": i, "active_at": at, "messages": n, "deleted": yes} for i, at, n in found)
+        jsonout.write_list(settings.screen.stream, items)
+    elif yes:
+        settings.screen.line(f"Deleted {_counted(found)}.")
+    else:
+        _would_go(settings, profile, found)
 
 
 def _all(profile: Profile, before: int) -> list[Prunable]:

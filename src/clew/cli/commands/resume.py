@@ -54,7 +54,7 @@ def _open_turn(conversation: Conversation, info: ConversationInfo) -> Turn | Non
 def _python(settings: Settings, info: ConversationInfo) -> list[str]:
     model = "" if info.model is None else repr(info.model)
     lines = [
-        *opening_lines(settings.path, info.profile),
+        *opening_lines(settings, info.profile),
         f"conversation = profile.open({info.id!r})",
     ]
     if info.ended:
@@ -132,13 +132,13 @@ def _branches(settings: Settings, conversation: Conversation, now: int) -> Itera
         if len(branches) > SHOWN:
             yield line(4, (f"and {len(branches) - SHOWN} more", "dim"))
         yield BLANK
-    options = settings.options
+    branch = settings.command("branch")
     yield line(0, "To go on from an earlier message: ",
-               (f"clew{options} branch {short} --at SEQ", "cyan"))  # fmt: skip
+               (f"{branch} {short} --at SEQ", "cyan"))  # fmt: skip
     for cut in _lines_cut_away(conversation):
         many = counted(cut.to_seq - cut.from_seq + 1, "message")
         yield line(0, f"To go on with the {many} that cut {cut.number} hides: ",
-                   (f"clew{options} branch {short} --at-cut {cut.number}", "cyan"))  # fmt: skip
+                   (f"{branch} {short} --at-cut {cut.number}", "cyan"))  # fmt: skip
 
 
 def _lines_cut_away(conversation: Conversation) -> list[Cut]:

@@ -26,13 +26,14 @@ from clew.cli.times import ago, stamp
 from clew.clock import SystemClock
 from clew.domain.messages import Role
 from clew.domain.search import MAX_LIMIT, Hit, SearchPage, SearchQuery
-from clew.errors import SearchUnavailable
+from clew.errors import StoreError
+from clew.store.engines import NoStore
 from clew.store.findings import counted
 from clew.store.profile import Profile
 from clew.store.store import Store
 
 FAR = 5_000
-"""Messages behind from which on the search file is brought up to date first."""
+"""Messages behind from which on the search index is brought up to date first."""
 
 
 @click.command("search")
@@ -68,18 +69,19 @@ def command(
     nothing is found.
     """
     settings = settings_of(ctx)
-    if not settings.path.exists():
+    try:
+        with open_existing(settings) as store:
+            profile = store.profile(settings.profile)
+            if given["conversation"] is not None:
+                given["conversation"] = profile.resolve(given["conversation"]).id
+            _catch_up(settings, store)
+            page = _search(profile, _query(" ".join(words), given), limit)
+    except NoStore:
         if as_json:
             jsonout.write_list(settings.screen.stream, ())
         else:
             load(EMPTY).no_store(settings)
         return OK
-    with open_existing(settings.path) as store:
-        profile = store.profile(settings.profile)
-        if given["conversation"] is not None:
-            given["conversation"] = profile.resolve(given["conversation"]).id
-        _catch_up(settings, store)
-        page = _search(profile, _query(" ".join(words), given), limit)
     if as_json:
         jsonout.write_list(settings.screen.stream, page.hits)
     else:
@@ -97,15 +99,15 @@ def _query(text: str, given: dict[str, Any]) -> SearchQuery:
 
 
 def _catch_up(settings: Settings, store: Store) -> None:
-    """Index what is new, when it is more than a query can look through."""
+    """Index what is new, when it is more than a query should look through."""
     try:
         behind = store.search_index.status().behind
         if behind <= FAR:
             return
         with load(PROGRESS).progress(settings.notes, "Indexing") as report:
             store.search_index.catch_up(lambda done, left: report(done, done + left))
-    except SearchUnavailable as error:
-        settings.notes.line((f"The search file cannot be brought up to date: {error}", "yellow"))
+    except StoreError as error:  # a standby, say: the query reads the log instead
+        settings.notes.line((f"The search index cannot be brought up to date: {error}", "yellow"))
 
 
 def _search(profile: Profile, query: SearchQuery, limit: int) -> SearchPage:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,11 +12,14 @@ from clew.cli.empty import no_conversations, no_store
 from clew.cli.opening import open_existing
 from clew.cli.params import Moment, json_option
 from clew.cli.screen import Column, Screen
-from clew.cli.settings import Settings, home_short, settings_of
+from clew.cli.settings import Settings, settings_of
 from clew.cli.text import one_line
 from clew.domain.turns import ModelUsage
+from clew.store.address import Address
+from clew.store.engines import NoStore
 from clew.store.findings import size_text
 from clew.store.profile import Stats
+from clew.store.sizes import sizes
 
 
 @click.command("stats")
@@ -32,16 +34,17 @@ def command(ctx: click.Context, since: int, as_json: bool) -> None:
     Conversations and messages, by source; usage by model; bytes on disk.
     """
     settings = settings_of(ctx)
-    if not settings.path.exists():
+    try:
+        with open_existing(settings) as store:
+            profile = store.profile(settings.profile)
+            stats, usage = profile.stats(), profile.usage(since)
+            profiles = store.profiles()
+    except NoStore:
         if as_json:
             jsonout.write(settings.screen.stream, {})
         else:
             no_store(settings)
         return
-    with open_existing(settings.path) as store:
-        profile = store.profile(settings.profile)
-        stats, usage = profile.stats(), profile.usage(since)
-        profiles = store.profiles()
     if as_json:
         jsonout.write(settings.screen.stream, _facts(settings, stats, usage))
     elif not stats.conversations:
@@ -50,34 +53,27 @@ def command(ctx: click.Context, since: int, as_json: bool) -> None:
         _print(settings, stats, usage)
 
 
-def _sizes(path: Path) -> dict[str, int]:
-    """Bytes of the store's files."""
-    sizes = {"store": 0, "search": 0}
-    for side, kind in (("", "store"), ("-wal", "store"), (".search", "search")):
-        file = Path(f"{path}{side}")
-        sizes[kind] += file.stat().st_size if file.exists() else 0
-    return sizes
-
-
 def _facts(settings: Settings, stats: Stats, usage: tuple[ModelUsage, ...]) -> dict[str, Any]:
     facts: dict[str, Any] = msgspec.to_builtins(stats)
     facts["sources"] = [
         {"source": name, "conversations": count, "messages": messages}
         for name, count, messages in stats.sources
     ]
-    facts |= {"usage": usage, "profile": settings.profile, "path": str(settings.path)}
-    return facts | {"bytes": _sizes(settings.path)}
+    place = settings.place
+    path = place.shown if isinstance(place, Address) else str(place)
+    facts |= {"usage": usage, "profile": settings.profile, "path": path}
+    return facts | {"bytes": sizes(place)._asdict()}
 
 
 def _print(settings: Settings, stats: Stats, usage: tuple[ModelUsage, ...]) -> None:
-    screen, sizes = settings.screen, _sizes(settings.path)
+    screen, taken = settings.screen, sizes(settings.place)
     rows = (
         ("profile", settings.profile), ("conversations", f"{stats.conversations:,}"),
         ("messages", f"{stats.messages:,}"), ("pinned", f"{stats.pinned:,}"),
         ("archived", f"{stats.archived:,}"), ("ended", f"{stats.ended:,}"),
         ("open turns", f"{stats.open_turns:,}"), ("waiting", f"{stats.waiting:,}"),
-        ("store", f"{size_text(sizes['store'])}  {home_short(settings.path)}"),
-        ("search", size_text(sizes["search"])),
+        ("store", f"{size_text(taken.store)}  {settings.where}"),
+        ("search", size_text(taken.search)),
     )  # fmt: skip
     for name, value in rows:
         screen.line((f"{name:15}", "dim"), one_line(value))
@@ -111,13 +107,14 @@ def profiles(ctx: click.Context, as_json: bool) -> None:
     """List the profiles of the store."""
     settings = settings_of(ctx)
     found: tuple[tuple[str, int], ...] = ()
-    if settings.path.exists():
-        with open_existing(settings.path) as store:
+    try:
+        with open_existing(settings) as store:
             found = store.profiles()
         if not found and not as_json:
             no_conversations(settings, ())
-    elif not as_json:
-        no_store(settings)
+    except NoStore:
+        if not as_json:
+            no_store(settings)
     screen = settings.screen
     if as_json:
         items = ({"profile": name, "conversations": count} for name, count in found)

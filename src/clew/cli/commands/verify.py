@@ -23,7 +23,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
     Reads every message of every profile. Exits with 1 when something does not hold.
     """
     settings = settings_of(ctx)
-    with open_existing(settings.path) as store, progress(settings.notes, "Verifying") as report:
+    with open_existing(settings) as store, progress(settings.notes, "Verifying") as report:
         problems = store.verify(report)
     screen = settings.screen
     if as_json:
@@ -38,7 +38,7 @@ def command(ctx: click.Context, as_json: bool) -> int:
                 f"  {one_line(problem.detail)}",
             )  # fmt: skip
         settings.notes.line(
-            f"{counted(len(problems), 'problem')} found. Run clew doctor, and keep a copy of the "
-            f"file; docs/invariants.md says what each number means."
+            f"{counted(len(problems), 'problem')} found. Run clew doctor, and take a copy of the "
+            f"store before anything else; docs/invariants.md says what each number means."
         )
     return PROBLEMS if problems else OK

@@ -56,6 +56,10 @@ class AsyncDatabase:
                 await hop(dictionary.train_if_due, self.backend, self.kit)
         return result
 
+    async def wait(self, token: int, seconds: float) -> None:
+        """Wait until somebody may have committed."""
+        await self.backend.wait_async(token, seconds)
+
     async def read(self, reader: Unit[T]) -> T:
         """Run a reader on one snapshot."""
         return await self.backend.read_async(reader)

@@ -13,16 +13,16 @@ from clew.config import Limits
 from clew.ids import Ids
 from clew.store.aio.database import hop
 from clew.store.aio.store import AsyncStore
-from clew.store.store import parts_at
+from clew.store.opening import open_parts
 
 
 class Opening:
     """A store to be opened: await it, or use it in `async with`, which closes it at the end."""
 
     def __init__(
-        self, path: str | Path | None, clock: Clock | None, ids: Ids | None, limits: Limits | None
+        self, store: str | Path | None, clock: Clock | None, ids: Ids | None, limits: Limits | None
     ) -> None:
-        self._wanted = path, clock, ids, limits
+        self._wanted = store, clock, ids, limits
         self._store: AsyncStore | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncStore]:
@@ -40,9 +40,9 @@ class Opening:
 
     async def _open(self) -> AsyncStore:
         def make() -> AsyncStore:
-            backend, kit, path = parts_at(*self._wanted)
-            self._store = AsyncStore(backend, kit, path)
-            kit.codec.learn()  # here, because the first append encodes on the event loop
+            parts = open_parts(*self._wanted)
+            self._store = AsyncStore(parts)
+            parts.kit.codec.learn()  # here, because the first append encodes on the event loop
             return self._store
 
         try:
@@ -54,9 +54,9 @@ class Opening:
 
 
 def open_store(
-    path: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
+    store: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
     limits: Limits | None = None,
 ) -> Opening:  # fmt: skip
-    """Open the store at a path, as `clew.open` does: `store = await open(path)`, to be closed by
-    its `close()`, or `async with open(path) as store`."""
-    return Opening(path, clock, ids, limits)
+    """Open a store, as `clew.open` does: `store = await open(path)`, to be closed by its `close()`,
+    or `async with open(path) as store`."""
+    return Opening(store, clock, ids, limits)

@@ -5,8 +5,7 @@ Generated from that by scripts/aio.py; a change belongs there.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -201,11 +200,11 @@ class AsyncProfile:
         since: Mark | None = None,
         poll: float = POLL,
         until: Callable[[], bool] | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> AsyncIterator[Change]:
         """Yield what changes in this profile, or in one conversation of it, from now on.
 
-        Anybody's commits are seen within `poll` seconds. Ends when `until()` is true.
+        Anybody's commits are seen within `poll` seconds; on PostgreSQL, whose server tells, mostly
+        at once, and within a second when it does not. Ends when `until()` is true.
         """
         if not 0 < poll <= 1:
             raise InputError(f"poll is {poll} seconds; give more than 0 and at most 1")
@@ -221,4 +220,4 @@ class AsyncProfile:
                 for item in found:
                     yield item
             else:
-                await sleep(poll)
+                await self._db.wait(token, poll)

@@ -11,13 +11,13 @@ from types import TracebackType
 
 from clew.domain.conversations import ConversationSummary, ListFilter, Page
 from clew.domain.notes import Job, JobRight
+from clew.errors import InputError
 from clew.store import backup, bindings, deletion, dictionary, jobs, listing
 from clew.store.aio.database import AsyncDatabase, hop
 from clew.store.aio.profile import AsyncProfile
 from clew.store.holders import new_holder
-from clew.store.kit import Kit
+from clew.store.opening import Parts
 from clew.store.search import Search
-from clew.store.sqlite import SqliteBackend
 from clew.store.store import INBOUND_DAYS, JOB_TTL
 from clew.store.verify import Problem, verify
 
@@ -25,11 +25,26 @@ from clew.store.verify import Problem, verify
 class AsyncStore:
     """An open store. One per process and file is enough; threads and tasks may share it."""
 
-    def __init__(self, backend: SqliteBackend, kit: Kit, path: Path) -> None:
-        self._db = AsyncDatabase(backend, kit)
-        self._backend = backend
-        self._search = Search(f"{backend.path}.search", backend, kit.codec.parts)
-        self.path = path
+    def __init__(self, parts: Parts) -> None:
+        self._db = AsyncDatabase(parts.backend, parts.kit)
+        self._backend = parts.backend
+        self._search = parts.search
+        self._place = parts.place
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.where!r})"
+
+    @property
+    def where(self) -> str:
+        """The path of the file, or the URL of the database without password and parameters."""
+        return str(self._place)
+
+    @property
+    def path(self) -> Path:
+        """The file. InputError for a store that is none."""
+        if isinstance(self._place, Path):
+            return self._place
+        raise InputError(f"{self._place} is a database of a server, which has no path")
 
     async def __aenter__(self) -> AsyncStore:
         return self
@@ -81,7 +96,7 @@ class AsyncStore:
         """Copy the store to the new file `dest` while it is in use, and read the copy back.
 
         `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
-        `dest` exists, StoreFull, Corrupt."""
+        `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt."""
         return await hop(backup.backup, self.path, dest, progress=progress)
 
     async def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:

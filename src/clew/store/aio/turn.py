@@ -18,8 +18,7 @@ from clew.domain.turns import (
     TurnEnded,
     TurnState,
 )
-from clew.errors import RightLost
-from clew.store import conversations, turns
+from clew.store import turns
 from clew.store.aio.database import AsyncDatabase
 from clew.store.turns import Record, Step
 
@@ -83,12 +82,7 @@ class AsyncTurn:
 
     async def renew(self) -> None:
         """A sign of life, for calls longer than a third of the ttl. RightLost: stop."""
-        now = self._db.kit.clock.now()
-        held = await self._db.write(
-            lambda tx: conversations.renew_right(tx, self._no, self.right.fence, now)
-        )
-        if not held:
-            raise RightLost(self.right.conversation, self.right.fence)
+        await self._db.write(lambda tx: turns.renew(tx, self._db.kit, self._no, self.right))
 
     async def _record(self, step: Step) -> tuple[Recorded, TurnEnded | None]:
         return await self._db.write(

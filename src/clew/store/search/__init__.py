@@ -1,5 +1,6 @@
-"""Search over the log, in a file of its own that may be deleted at any time."""
+"""Search over the log. What it needs beside the log may be thrown away at any time."""
 
 from clew.store.search.engine import Search
+from clew.store.search.places import in_file, in_tables
 
-__all__ = ["Search"]
+__all__ = ["Search", "in_file", "in_tables"]

@@ -13,6 +13,7 @@ import apsw
 from clew.errors import SearchUnavailable, StoreClosed
 from clew.store.backend import Row, Value
 from clew.store.queries import parse
+from clew.store.search.index import Damaged
 from clew.store.sqlite_driver import FileConnection
 
 FORMAT = 2
@@ -32,13 +33,6 @@ class Files(NamedTuple):
 
 _SQL = parse((files("clew.store") / "sql" / "search.sqlite.sql").read_text("utf-8"))
 _BUSY_MILLISECONDS = 100
-
-
-class Damaged(SearchUnavailable):
-    """The file must be replaced: no database, corrupt, of another format, or of another log."""
-
-    identity: Identity | None = None
-    """The file that was judged."""
 
 
 def _typed(doing: str, error: apsw.Error | OSError) -> SearchUnavailable:

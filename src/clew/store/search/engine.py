@@ -1,4 +1,4 @@
-"""Search over a store: queries, catching up, and getting over a file that is unfit."""
+"""Search over a store: queries, catching up, and getting over an index that is unfit."""
 
 from __future__ import annotations
 
@@ -7,33 +7,28 @@ import time
 from collections.abc import Callable
 
 from clew.domain.search import SearchPage, SearchQuery, SearchStatus, State
-from clew.errors import ClewError, SearchUnavailable
-from clew.store.backend import Backend
-from clew.store.search.connection import Damaged
-from clew.store.search.file import bytes_on_disk, identity, replace
-from clew.store.search.index import Indexer, Progress, read_mark, store_of
-from clew.store.search.paging import NO_INDEX, Request, View
-from clew.store.search.pool import Pool
+from clew.errors import ClewError, SearchUnavailable, StoreError
+from clew.store.backend import Backend, Transaction
+from clew.store.search.index import NO_INDEX, Damaged, Index, Progress, View, store_of
+from clew.store.search.paging import Request
 from clew.store.search.query import Outcome, run, understand
-from clew.store.search.reading import Decode, Reader
+from clew.store.search.reading import Reader
+from clew.store.search.tail import count
 
 BACKGROUND_FROM = 512
 """Rows behind the mark from which on a query has the index caught up in the background."""
 
 
 class Search:
-    """Search over the store behind `backend`; its index is the file at `path`.
+    """Search over the store behind `backend` with its `index`; `reader` reads the log's rows.
 
-    The file is made when it is first needed and may be deleted at any time. `decode` turns stored
-    parts into values; it raises Corrupt for damaged ones, and has to know every dictionary.
     Thread safe. In the child of a fork every call raises StoreClosed.
     """
 
-    def __init__(self, path: str, backend: Backend, decode: Decode) -> None:
-        self._pool = Pool(path)
+    def __init__(self, index: Index, backend: Backend, reader: Reader) -> None:
+        self._index = index
         self._backend = backend
-        self._reader = Reader(decode)
-        self._indexer = Indexer(self._pool, backend, self._reader)
+        self._reader = reader
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
@@ -65,84 +60,87 @@ class Search:
         Raises SearchUnavailable if the file cannot be written.
         """
         deadline = None if budget_seconds is None else time.monotonic() + budget_seconds
-        total = 0
+        total, left = 0, -1
         while not self._stopping.is_set():
             step = self._batch()
             if step is None:
                 break
             total += step.indexed
             if progress is not None and step.indexed:
-                progress(total, step.behind)
+                left = self._after(step.reached) if left < 0 else max(0, left - step.indexed)
+                progress(total, left)
             if step.done or (deadline is not None and time.monotonic() >= deadline):
                 break
         return total
 
+    def discard(self) -> None:
+        """Throw the index away; it is filled anew by the next calls. Raises SearchUnavailable."""
+        self._index.renew(None)
+
     def status(self) -> SearchStatus:
-        """State of the file; does not make one."""
-        path = self._pool.path
-        store = self._backend.read(store_of)
-        problem, behind = self._problem, store.message
+        """State of the index; does not make one."""
+        problem, behind = self._problem, None
         rows = unreadable = 0
         state: State
         try:
-            if identity(path) is None:
+            if self._index.missing():
                 state = "unusable" if problem else "missing"
             else:
-                with self._pool.lend() as connection:
-                    mark = read_mark(connection)
-                    rows = connection.rows("words_count")[0][0]
-                if not mark.fits(store):
-                    raise Damaged("the search file belongs to another log")
-                behind, unreadable = mark.behind(store), mark.unreadable
+                fits, behind, rows, unreadable = self._index.look(_examine)
                 state = "behind" if behind else "ready"
+                if not fits:
+                    raise Damaged("the search index belongs to another log")
         except SearchUnavailable as error:
             state, problem = "unusable", str(error)
         return SearchStatus(
-            state=state, rows=rows, behind=behind, size=bytes_on_disk(path),
-            unreadable=unreadable, problem=problem,
+            state=state, rows=rows, behind=self._after(0) if behind is None else behind,
+            size=self._index.size(), unreadable=unreadable, problem=problem,
         )  # fmt: skip
 
     def close(self) -> None:
-        """Stop catching up, after the batch at hand, and close the file. May be repeated."""
+        """Stop catching up, after the batch at hand, and close the index. May be repeated."""
         self._stopping.set()
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
-        self._pool.close()
+        self._index.close()
 
     def _attempt(self, request: Request) -> Outcome:
-        """Run with the index, or without it if the file turns out unfit on the way."""
+        """Run with the index, or without it if it turns out unfit on the way."""
+
+        def reader(tx: Transaction, view: View) -> Outcome:
+            return run(tx, view, self._reader, request)
+
         try:
-            with self._pool.lend() as connection:
-                outcome = self._run(View(connection, read_mark(connection)), request)
+            outcome = self._index.look(reader)
             if not outcome.foreign:
                 self._problem = None
             return outcome
         except Damaged as damaged:
             self._problem = str(damaged)
-            self._replace(damaged)
+            self._renew(damaged)
         except SearchUnavailable as error:
             self._problem = str(error)
-        return self._run(NO_INDEX, request)
+        return self._backend.read(lambda tx: reader(tx, NO_INDEX))
 
-    def _run(self, view: View, request: Request) -> Outcome:
-        return self._backend.read(lambda tx: run(tx, view, self._reader, request))
-
-    def _replace(self, damaged: Damaged) -> None:
+    def _renew(self, damaged: Damaged) -> None:
         try:
-            replace(self._pool.path, damaged.identity)
-        except SearchUnavailable as error:
+            self._index.renew(damaged)
+        except StoreError as error:
             self._problem = str(error)
 
     def _batch(self) -> Progress | None:
-        """One batch; a file that proves unfit is replaced once."""
+        """One batch; an index that proves unfit is replaced once."""
         try:
-            step = self._indexer.batch()
+            step = self._index.batch()
         except Damaged as damaged:
-            replace(self._pool.path, damaged.identity)
-            step = self._indexer.batch()
+            self._index.renew(damaged)
+            step = self._index.batch()
         self._problem = None
         return step
+
+    def _after(self, mark: int) -> int:
+        return self._backend.read(lambda tx: count(tx, mark))
 
     def _catch_up_later(self) -> None:
         with self._lock:
@@ -158,3 +156,11 @@ class Search:
             self.catch_up()
         except ClewError as error:
             self._problem = str(error)
+
+
+def _examine(tx: Transaction, view: View) -> tuple[bool, int | None, int, int]:
+    """Whether the index is one of this log; rows it is behind, rows it has, unreadable ones."""
+    mark = view.mark
+    if not mark.fits(store_of(tx)):
+        return False, None, 0, 0
+    return True, count(tx, mark.message), view.rows(), mark.unreadable

@@ -21,7 +21,8 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 
 from clew.errors import SearchUnavailable
-from clew.store.search.connection import Connection, Damaged, Files, Identity, translated
+from clew.store.search.connection import Connection, Files, Identity, translated
+from clew.store.search.index import Damaged
 
 if sys.platform != "win32":
     import fcntl

@@ -1,42 +1,33 @@
-"""Fills the index from the log, in batches, each with its mark in one transaction.
+"""What search asks of an index; what a log and an index say about themselves.
 
-Any number of processes may try; the one that gets the write lock of the search file reads the
-mark inside its transaction, so no row is indexed twice and none is left out. Rows of the log are
-read after that, in one snapshot: what was deleted before it is not in it, what is deleted later
-is named by a later row of `change`.
+Where the index is kept (file_index.py, table_index.py) decides nothing about what is found: words,
+expressions, filters and ranking stand above, the same for all.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable
+from typing import NamedTuple, Protocol, TypeVar
 
-from clew.domain.text import clean
-from clew.store.backend import Backend, Row, Transaction
-from clew.store.search.connection import Connection, Damaged
-from clew.store.search.pool import Pool
-from clew.store.search.reading import Reader, text_of, tools_of
-from clew.store.search.words import WORD_LIMIT, segment
+from clew.errors import SearchUnavailable
+from clew.store.backend import Transaction
+from clew.store.search.syntax import FTS5, Syntax
 
-BATCH = 512
-"""Rows in one transaction."""
-BATCH_BYTES = 4 << 20
-"""Stored bytes after which a transaction takes no more rows: some tool outputs are huge."""
-_STEP = 64
-_CHANGES = 1000
+T = TypeVar("T")
 
-TOOL, CONVERSATION, PROFILE = "\ue001", "\ue002", "\ue003"
-"""Marks of facets: words about a row that stand before its text and that no query can spell."""
-UNREADABLE = "\ue004"
-"""The word of a row that could not be decoded: every query looks at those again."""
-_FILLER = "\ue00f"
-_SIGNS = re.compile(r"[\x00-\x2f\x3a-\x40\x5b-\x60\x7b-\x7f]")
+
+class Damaged(SearchUnavailable):
+    """The index must be replaced: unreadable, of another format, or of another log."""
+
+    identity: tuple[int, int] | None = None
+    """The file that was judged."""
 
 
 class Store(NamedTuple):
-    """What the log says about itself: its identity, the highest ids ever given."""
+    """What the log says about itself: its identity, and the ids up to which it is settled.
+
+    Whatever will ever be committed with such an id has been.
+    """
 
     store_id: str | None
     stamp: str | None
@@ -48,6 +39,7 @@ class Mark(NamedTuple):
     """How far the log of which store is indexed.
 
     `profile`: that of all its rows; '': several. `unreadable`: rows that could not be decoded.
+    `oversized`: rows with more words than the index can hold.
     """
 
     store_id: str | None = None
@@ -56,6 +48,7 @@ class Mark(NamedTuple):
     change: int = 0
     profile: str | None = None
     unreadable: int = 0
+    oversized: int = 0
 
     def fits(self, store: Store) -> bool:
         """Whether this index is one of this log. A log that was set back has lower ids."""
@@ -68,121 +61,90 @@ class Mark(NamedTuple):
         """Messages that are not indexed, at most (deleted ones leave gaps in the ids)."""
         return max(0, store.message - self.message)
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether there are rows that the index names for every query."""
+        return self.unreadable > 0 or self.oversized > 0
+
 
 class Progress(NamedTuple):
-    """What a batch did: rows indexed, and how many rows at most are left."""
+    """What a batch did: rows indexed, the mark it reached, whether that is all."""
 
     indexed: int
-    behind: int
+    reached: int
     done: bool
 
 
-class _Work(NamedTuple):
-    store: Store
-    rows: list[Row]
-    gone: list[tuple[int, int]]
-    mark: Mark
+class View(Protocol):
+    """The index as one query sees it."""
+
+    @property
+    def mark(self) -> Mark: ...
+
+    @property
+    def syntax(self) -> Syntax:
+        """The language of its expressions."""
+        ...
+
+    def newest(self, match: str, below: int) -> Generator[int]:
+        """Ids below this one of the rows that match, newest first, found as they are taken."""
+        ...
+
+    def frequencies(self, words: Iterable[str], most: int) -> tuple[list[int], int]:
+        """How many of the newest rows match each expression; of how many rows, at most `most`."""
+        ...
+
+    def rows(self) -> int:
+        """How many rows are indexed."""
+        ...
 
 
-def facet(kind: str, value: object) -> str:
-    """A word for a fact about a row. Long or odd values may share one: a filter checks again."""
-    return kind + _SIGNS.sub(_FILLER, clean(str(value)).casefold())[:WORD_LIMIT]
+class Index(Protocol):
+    """Where words are kept. All raise Damaged if it must be replaced, and SearchUnavailable if it
+    cannot be used; what the log raises passes through."""
+
+    def look(self, reader: Callable[[Transaction, View], T]) -> T:
+        """Run a reader on one snapshot of the log, with a view whose mark is no later."""
+        ...
+
+    def batch(self) -> Progress | None:
+        """Index the next rows; None if somebody else is at it."""
+        ...
+
+    def renew(self, unfit: Damaged | None) -> None:
+        """Throw away what was found unfit, or whatever there is; batches fill it anew."""
+        ...
+
+    def missing(self) -> bool:
+        """Whether the next batch has to make it."""
+        ...
+
+    def size(self) -> int:
+        """Bytes on disk."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class _Nothing:
+    """The view of an index that knows no row."""
+
+    mark = Mark()
+    syntax = FTS5
+
+    def newest(self, match: str, below: int) -> Generator[int]:
+        yield from ()
+
+    def frequencies(self, words: Iterable[str], most: int) -> tuple[list[int], int]:
+        return [0 for _ in words], 0
+
+    def rows(self) -> int:
+        return 0
+
+
+NO_INDEX: View = _Nothing()
 
 
 def store_of(tx: Transaction) -> Store:
     row = tx.row("search_store")
     return Store(None, None, 0, 0) if row is None else Store(*row)
-
-
-def read_mark(connection: Connection) -> Mark:
-    return Mark(*connection.rows("mark_read")[0])
-
-
-def _rows_after(tx: Transaction, after: int) -> tuple[list[Row], bool]:
-    """The rows of a batch, and whether these are all there are."""
-    found: list[Row] = []
-    size = 0
-    while len(found) < BATCH and size < BATCH_BYTES:
-        more = tx.rows("search_rows_after", after=after, limit=_STEP)
-        found += more
-        if len(more) < _STEP:
-            return found, True
-        size += sum(len(row[3]) for row in more)
-        after = more[-1][0]
-    return found, False
-
-
-def _gone(rows: Sequence[Row]) -> list[tuple[int, int]]:
-    """The ranges of ids that these changes took away."""
-    return [
-        (int(first), int(last))
-        for _, detail in rows
-        for first, last in json.loads(detail or "{}").get("ids", ())
-    ]
-
-
-def _collect(tx: Transaction, mark: Mark) -> _Work:
-    """What the next batch has to do, from one snapshot of the log."""
-    store = store_of(tx)
-    if not mark.fits(store):
-        raise Damaged("the search file belongs to another log, or to a later state of this one")
-    rows, all_rows = _rows_after(tx, mark.message)
-    message = store.message if all_rows else rows[-1][0]
-    changes: Sequence[Row] = ()
-    change = store.change
-    if mark.message and mark.change < store.change:
-        changes = tx.rows("search_changes_after", after=mark.change, limit=_CHANGES)
-        if len(changes) == _CHANGES:
-            change = changes[-1][0]
-    profiles = {row[2] for row in rows} | ({mark.profile} - {None})
-    profile = "" if len(profiles) > 1 else next(iter(profiles), None)
-    reached = Mark(store.store_id, store.stamp, message, change, profile, mark.unreadable)
-    return _Work(store, rows, _gone(changes), reached)
-
-
-class Indexer:
-    """Moves the index forward, one batch at a time."""
-
-    def __init__(self, pool: Pool, backend: Backend, reader: Reader) -> None:
-        self._pool = pool
-        self._backend = backend
-        self._reader = reader
-
-    def batch(self) -> Progress | None:
-        """Index the next rows; None if somebody else is at it.
-
-        Raises Damaged if the file must be replaced, SearchUnavailable if it cannot be written.
-        """
-        with self._pool.lend() as connection:
-            if not connection.begin():
-                return None
-            try:
-                return self._within(connection)
-            finally:
-                connection.end()
-
-    def _within(self, connection: Connection) -> Progress:
-        mark = read_mark(connection)
-        work = self._backend.read(lambda tx: _collect(tx, mark))
-        if work.mark != mark:
-            for first, last in work.gone:
-                connection.rows("words_delete", first=first, last=last)
-            rows = [{"id": row[0], "body": self._body(row)} for row in work.rows]
-            connection.batch("words_insert", rows)
-            lost = sum(row["body"].endswith(UNREADABLE) for row in rows)
-            reached = work.mark._replace(unreadable=mark.unreadable + lost)
-            connection.rows("mark_set", **reached._asdict())
-            connection.commit()
-        behind = work.mark.behind(work.store)
-        return Progress(
-            len(work.rows), behind, done=not behind and work.mark.change == work.store.change
-        )
-
-    def _body(self, row: Row) -> str:
-        """The facets of a row and its words."""
-        _, conversation, profile, data = row
-        parts = self._reader.parts(data)
-        words = UNREADABLE if parts is None else segment(text_of(parts))
-        facets = [facet(CONVERSATION, conversation), facet(PROFILE, profile)]
-        facets += [facet(TOOL, name) for name in tools_of(parts or ())]
-        return f"{' '.join(facets)} {words}"

@@ -5,25 +5,19 @@ The work of one call is bounded: it ends with a cursor where it has to stop.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from itertools import islice
 from typing import NamedTuple
 
 from clew.domain.search import Hit, SearchPage, SearchQuery
+from clew.store.backend import Transaction
 from clew.store.search import cursor
-from clew.store.search.connection import Connection
-from clew.store.search.index import (
-    CONVERSATION,
-    PROFILE,
-    TOOL,
-    UNREADABLE,
-    Mark,
-    Store,
-    facet,
-)
+from clew.store.search.facets import CONVERSATION, PROFILE, TOOL, UNREADABLE, facet
+from clew.store.search.index import View
 from clew.store.search.rank import Ranking, rarity
 from clew.store.search.rows import Found, Rows, Scope
+from clew.store.search.tail import END, count, floor_of
 from clew.store.search.text import Query, to_match, to_words
 
 SCAN_LIMIT = 50_000
@@ -44,21 +38,6 @@ _PLAIN = 256
 """Candidates looked up before the index is asked to leave out other profiles."""
 _STEP = 256
 """Rows read at a time, at most: they are in memory with all their text."""
-
-
-class View(NamedTuple):
-    """The index as one query sees it. Without a connection nothing is indexed."""
-
-    connection: Connection | None
-    mark: Mark
-
-    def ids(self, statement: str, match: str, **params: int) -> Generator[int]:
-        """Ids of rows that match."""
-        if self.connection is not None:
-            yield from self.connection.ids(statement, match=match, **params)
-
-
-NO_INDEX = View(None, Mark())
 
 
 class Request(NamedTuple):
@@ -102,15 +81,15 @@ class Paging:
 
     def __init__(
         self,
+        tx: Transaction,
         view: View,
-        store: Store,
         request: Request,
         rows: Rows,
         scope: Scope | None,
     ) -> None:
+        self._tx = tx
         self._view = view
         self._indexed = view.mark.message
-        self._last = store.message
         self._request = request
         self._rows = rows
         self._scope = scope
@@ -120,13 +99,14 @@ class Paging:
         """By id, descending: rows behind the mark first, then the index."""
         match = self._match()
         indexed = self._indexed if match is not None else 0
-        below = self._request.position.below or self._last + 1
+        below = self._request.position.below or END
         page = _Page(self._rows, self._request.query.limit)
-        floor = max(indexed, below - 1 - SCAN_LIMIT)
-        self._scan(page, floor, below)
-        skipped = floor - indexed
+        floor, tail = floor_of(self._tx, indexed, below, SCAN_LIMIT)
+        if tail:
+            self._scan(page, floor, below)
         if page.more:
             return self._page(page.hits, self._below(page.last), 0)
+        skipped = count(self._tx, indexed, floor + 1) if floor > indexed else 0
         if match is None or not indexed:
             # No index to go on with: the next page goes on with the scan.
             behind = skipped if match is not None and not page.full else 0
@@ -141,13 +121,13 @@ class Paging:
         """Rows with floor < id < below, in steps that grow."""
         size = 64
         while below - 1 > floor and not page.more:
-            above = max(floor, below - 1 - size)
+            above, _ = floor_of(self._tx, floor, below, size)
             page.take(self._rows.between(above, below))
             below, size = above + 1, min(_STEP, size * 2)
 
     def _walk(self, page: _Page, match: str, below: int) -> int:
         """Rows of the index with id < below. Gives the id it had to stop at, 0 at the end."""
-        with closing(self._view.ids("words_newest", match, below=below)) as ids:
+        with closing(self._view.newest(match, below)) as ids:
             stopped = self._look_up(page, ids, _PLAIN)
             if not stopped or page.full:
                 return stopped
@@ -156,7 +136,7 @@ class Paging:
         # Most candidates may belong to other profiles. Having the index leave them out costs more
         # than it saves where few candidates are wanted, or nearly all are of this profile.
         match = self._match(with_profile=True) or match
-        with closing(self._view.ids("words_newest", match, below=stopped)) as ids:
+        with closing(self._view.newest(match, stopped)) as ids:
             return self._look_up(page, ids, self._limit)
 
     def _look_up(self, page: _Page, ids: Iterator[int], bound: int) -> int:
@@ -188,31 +168,29 @@ class Paging:
     def _rank(self) -> tuple[tuple[int, ...], int]:
         """Ids of the best hits; and how many rows were not looked at."""
         ranking = Ranking(self._request.parsed, RELEVANCE_MATCHES)
-        floor = max(self._indexed, self._last - SCAN_LIMIT)
-        below = self._last + 1
-        while below - 1 > floor and not ranking.full:
-            above = max(floor, below - 1 - _STEP)
+        below = END
+        floor, tail = floor_of(self._tx, self._indexed, below, SCAN_LIMIT)
+        while tail and below - 1 > floor and not ranking.full:
+            above, _ = floor_of(self._tx, floor, below, _STEP)
             ranking.add(self._rows.between(above, below))
             below = above + 1
         match = self._match(with_profile=self._view.mark.profile == "")
         if match is not None and self._indexed:
-            with closing(self._view.ids("words_newest", match, below=self._indexed + 1)) as ids:
+            with closing(self._view.newest(match, self._indexed + 1)) as ids:
                 candidates = islice(ids, self._limit)
                 while not ranking.full and (chunk := list(islice(candidates, _STEP))):
                     ranking.add(self._rows.of(chunk))
-        return ranking.best(RELEVANCE_LIMIT, self._weights()), floor - self._indexed
+        skipped = count(self._tx, self._indexed, floor + 1) if floor > self._indexed else 0
+        return ranking.best(RELEVANCE_LIMIT, self._weights()), skipped
 
     def _weights(self) -> list[float]:
         """How much each clause counts: rare words more, if there are several."""
         clauses = self._request.parsed.all
         if len(clauses) == 1:
             return [1.0]
-        above = max(0, self._indexed - _FREQUENCY_ROWS)
-        rows = self._indexed - above
-        return [
-            rarity(next(self._view.ids("words_frequency", to_words(c), above=above), 0), rows)
-            for c in clauses
-        ]
+        words = [to_words(clause, self._view.syntax) for clause in clauses]
+        having, rows = self._view.frequencies(words, _FREQUENCY_ROWS)
+        return [rarity(number, rows) for number in having]
 
     def _match(self, with_profile: bool = False) -> str | None:
         """The expression for the index; None if it cannot answer.
@@ -227,9 +205,10 @@ class Paging:
             facets.append([facet(CONVERSATION, no) for no in self._scope.upto])
         if with_profile and self._request.profile is not None:
             facets.append([facet(PROFILE, self._request.profile)])
-        match = to_match(self._request.parsed, facets)
-        if match is not None and self._view.mark.unreadable:
-            return f'({match}) OR "{UNREADABLE}"'
+        syntax = self._view.syntax
+        match = to_match(self._request.parsed, facets, syntax)
+        if match is not None and self._view.mark.doubtful:
+            return syntax.any((f"({match})", syntax.word(UNREADABLE)))
         return match
 
     def _below(self, id: int) -> str | None:

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 
 from clew.errors import SearchUnavailable, StoreClosed
 from clew.store.forks import INHERITED, watch
-from clew.store.search.connection import Connection, Damaged
+from clew.store.search.connection import Connection
 from clew.store.search.file import close_file, files_at, open_file
+from clew.store.search.index import Damaged
 
 _KEEP = 4
 

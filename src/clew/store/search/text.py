@@ -3,7 +3,7 @@
 `parse` never fails on what the text says: quotes may stay open, operators may dangle. `matches`
 decides whether a text is found. `to_match` makes the expression with which the index names rows:
 every row that matches is among them, and exactly those unless the query is `loose`. Words are
-letters and digits only, so nothing a person types can reach the syntax of FTS5.
+letters and digits only, so nothing a person types can reach the syntax of an engine.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from clew.errors import InputError
 from clew.store.search.phrase import Clause, Phrase, alternatives, may_stand
+from clew.store.search.syntax import FTS5, Syntax
 from clew.store.search.words import fold, segment
 
 QUERY_LIMIT = 4096
@@ -93,38 +94,37 @@ def _query(clauses: list[tuple[Phrase, ...]], none: list[Phrase], asked: bool) -
     )
 
 
-def _words(phrase: Phrase) -> str:
+def _words(phrase: Phrase, syntax: Syntax) -> str:
     """The expression for the rows that have the words of a phrase, or the longest of them."""
-    words = [f'"{word}"' for word in phrase.words]
-    if phrase.prefix:
-        words[-1] += "*"
+    words = [syntax.word(word) for word in phrase.words]
+    words[-1] = syntax.word(phrase.words[-1], phrase.prefix)
     chosen = sorted(dict.fromkeys(words), key=len, reverse=True)[:MOST_WORDS]
-    return chosen[0] if len(chosen) == 1 else f"({' AND '.join(chosen)})"
+    return chosen[0] if len(chosen) == 1 else f"({syntax.every(chosen)})"
 
 
-def _any(options: Iterable[str]) -> str:
-    return f"({' OR '.join(options)})"
+def to_words(clause: Clause, syntax: Syntax = FTS5) -> str:
+    """The expression for the rows that have the words of one clause."""
+    return syntax.any(_words(phrase, syntax) for phrase in clause.any)
 
 
-def to_words(clause: Clause) -> str:
-    """The FTS5 expression for the rows that have the words of one clause."""
-    return _any(map(_words, clause.any))
-
-
-def to_match(query: Query, facets: Iterable[Iterable[str]] = ()) -> str | None:
-    """The FTS5 expression, to be bound as a parameter; None if nothing is required.
+def to_match(
+    query: Query, facets: Iterable[Iterable[str]] = (), syntax: Syntax = FTS5
+) -> str | None:
+    """The expression for the rows that may be hits; None if nothing is required.
 
     Of each facet one word is required as well. FTS5 cannot list the rows without a word: a query
     that only excludes is a scan.
     """
-    required = [to_words(clause) for clause in query.all[:MOST_CLAUSES]]
-    required += [_any(f'"{word}"' for word in words) for words in facets]
+    required = [to_words(clause, syntax) for clause in query.all[:MOST_CLAUSES]]
+    required += [syntax.any(map(syntax.word, words)) for words in facets]
     if not required:
         return None
-    wanted = " AND ".join(required)
+    wanted = syntax.every(required)
     # A phrase is not excluded by its words, which a row may have elsewhere.
-    never = [_words(phrase) for phrase in query.none if len(phrase.words) == 1][:MOST_CLAUSES]
-    return f"({wanted}) NOT {_any(never)}" if never else wanted
+    never = [phrase for phrase in query.none if len(phrase.words) == 1][:MOST_CLAUSES]
+    if not never:
+        return wanted
+    return f"({wanted}){syntax.without}{syntax.any(_words(p, syntax) for p in never)}"
 
 
 def may_match(query: Query, folded: str) -> bool:

@@ -16,50 +16,43 @@ INSERT INTO dictionary(version, bytes, created_at) VALUES (:version, :bytes, :at
 ON CONFLICT(version) DO NOTHING
 
 -- name: change_insert
-INSERT INTO change(conversation, profile, kind, detail, at)
-VALUES (:conversation, :profile, :kind, :detail, :at)
-
--- name: change_after
-SELECT id, conversation, profile, kind, detail, at FROM change
-WHERE id > :id ORDER BY id LIMIT :limit
-
--- name: change_last
-SELECT coalesce(max(id), 0) FROM change
+INSERT INTO change(id, conversation, profile, kind, detail, at)
+VALUES ({{change_id}}, :conversation, :profile, :kind, :detail, :at)
 
 -- name: end_reason_all
 SELECT reason, is_boundary FROM end_reason ORDER BY reason
 
 -- ---------------------------------------------------------------- conversation
 
--- name: conversation_insert
-INSERT INTO conversation(id, profile, kind, source, origin, base, head, title_user, title_derived,
-  preview, message_count, cwd, git_root, git_branch, model, prompt_hash, toolset_hash, affinity,
-  attribution, archived, automation, read_only, created_at, imported_at, active_at, generation,
-  meta)
-VALUES (:id, :profile, :kind, :source, :origin, :base, :base, :title_user, :title_derived,
-  :preview, :message_count, :cwd, :git_root, :git_branch, :model, :prompt_hash, :toolset_hash,
-  :affinity, :attribution, :archived, :automation, :read_only, :at, :imported_at, :at, :generation,
-  :meta)
-ON CONFLICT(id) DO NOTHING
-
--- name: conversation_no
-SELECT no, profile FROM conversation WHERE id = :id AND binned_at IS NULL
-
 -- macro: locked
 SELECT no, id, profile, kind, origin, base, head, view, generation, fence, holder, held_at,
   held_ttl, turn, ended_at, end_reason,
   (SELECT is_boundary FROM end_reason WHERE reason = end_reason), read_only, binned_at,
-  message_count, waiting, title_locked
+  message_count, waiting, title_locked, {{store_clock}}
 FROM conversation
 
 -- name: conversation_lock
--- The first statement of every unit that writes to a conversation. On SQLite BEGIN IMMEDIATE has
--- locked the file already; an engine with row locks adds FOR UPDATE.
-{{locked}} WHERE no = :no
+-- The first statement of every unit that writes to a conversation. NO KEY: what a foreign key, or
+-- a branch that inherits, holds (conversation_base_hold) does not wait for an append.
+{{locked}} WHERE no = :no {{for_write}}
 
 -- name: conversation_lock_fenced
 -- The fence is decided here, inside the transaction that writes: no row means the right is lost.
-{{locked}} WHERE no = :no AND fence = :fence
+-- An engine that had to wait for the lock looks at the fence again after it.
+{{locked}} WHERE no = :no AND fence = :fence {{for_write}}
+
+-- name: conversation_lock_whole
+-- For a step of a deletion: also waits for, and keeps out, those that hold the row.
+{{locked}} WHERE no = :no {{for_removal}}
+
+-- name: conversation_row
+-- As it is, for readers.
+{{locked}} WHERE no = :no
+
+-- name: conversation_base_hold
+-- As conversation_base_of, in a unit that writes to a branch: until its end no deletion moves the
+-- rows that the branch inherits from there.
+SELECT origin, base FROM conversation WHERE no = :no {{for_hold}}
 
 -- name: conversation_append
 -- Moves head last, by the rows really inserted.
@@ -70,7 +63,7 @@ UPDATE conversation SET head = :head, message_count = message_count + :visible,
 WHERE no = :no
 
 -- name: conversation_renew
-UPDATE conversation SET held_at = :at WHERE no = :no AND fence = :fence AND holder IS NOT NULL
+UPDATE conversation SET held_at = :at WHERE no = :no AND holder IS NOT NULL
 
 -- name: conversation_take
 UPDATE conversation SET fence = fence + 1, holder = :holder, held_at = :at, held_ttl = :ttl
@@ -149,9 +142,6 @@ UPDATE conversation SET base = :base, origin = :origin WHERE no = :no
 -- name: conversation_orphan
 UPDATE conversation SET origin = NULL WHERE origin = :no AND base = 0
 
--- name: conversation_delete
-DELETE FROM conversation WHERE no = :no
-
 -- name: conversation_children
 SELECT no, id, kind, base FROM conversation WHERE origin = :no ORDER BY base DESC, no
 
@@ -181,12 +171,11 @@ FROM conversation c
   AND (CAST(:project AS TEXT) IS NULL OR coalesce(c.git_root, c.cwd) = :project)
   AND (CAST(:git_branch AS TEXT) IS NULL OR c.git_branch = :git_branch)
   AND (CAST(:model AS TEXT) IS NULL OR c.model = :model)
-  AND (CAST(:automation AS INTEGER) IS NULL OR c.automation = :automation)
-  AND (CAST(:pinned AS INTEGER) IS NULL OR c.pinned = :pinned)
-  AND (CAST(:ended AS INTEGER) IS NULL OR (c.ended_at IS NOT NULL) = (:ended = 1))
-  AND (CAST(:since AS INTEGER) IS NULL OR c.active_at >= :since)
-  AND (CAST(:title AS TEXT) IS NULL OR
-    coalesce(c.title_user, c.title_llm, c.title_derived, '') LIKE :title ESCAPE '!')
+  AND (CAST(:automation AS BIGINT) IS NULL OR c.automation = :automation)
+  AND (CAST(:pinned AS BIGINT) IS NULL OR c.pinned = :pinned)
+  AND (CAST(:ended AS BIGINT) IS NULL OR (c.ended_at IS NOT NULL) = (:ended = 1))
+  AND (CAST(:since AS BIGINT) IS NULL OR c.active_at >= :since)
+  AND (CAST(:title AS TEXT) IS NULL OR {{title_like}})
 ORDER BY c.active_at DESC, c.no DESC LIMIT :limit
 
 -- name: conversation_info
@@ -221,23 +210,19 @@ ORDER BY c.active_at DESC, c.no DESC LIMIT :limit
 {{info}} WHERE c.origin = :origin AND c.profile = :profile AND c.binned_at IS NULL
 ORDER BY c.no DESC LIMIT :limit
 
--- name: conversation_prefix
--- The upper bound is the prefix with its last character raised: a range of the id index.
-SELECT id FROM conversation WHERE id >= :low AND id < :high AND profile = :profile
-  AND binned_at IS NULL
-ORDER BY id LIMIT :limit
-
 -- name: conversation_all
 SELECT no, id, profile FROM conversation WHERE no > :no ORDER BY no LIMIT :limit
 
 -- name: conversation_counts
-SELECT count(*), coalesce(sum(head - base), 0), coalesce(sum(archived), 0),
-  coalesce(sum(pinned), 0), coalesce(sum(CASE WHEN ended_at IS NOT NULL THEN 1 ELSE 0 END), 0),
-  coalesce(sum(CASE WHEN turn IS NOT NULL THEN 1 ELSE 0 END), 0), coalesce(sum(waiting), 0)
+SELECT count(*), CAST(coalesce(sum(head - base), 0) AS BIGINT),
+  CAST(coalesce(sum(archived), 0) AS BIGINT), CAST(coalesce(sum(pinned), 0) AS BIGINT),
+  coalesce(sum(CASE WHEN ended_at IS NOT NULL THEN 1 ELSE 0 END), 0),
+  coalesce(sum(CASE WHEN turn IS NOT NULL THEN 1 ELSE 0 END), 0),
+  CAST(coalesce(sum(waiting), 0) AS BIGINT)
 FROM conversation WHERE profile = :profile AND binned_at IS NULL
 
 -- name: conversation_sources
-SELECT source, count(*), coalesce(sum(head - base), 0) FROM conversation
+SELECT source, count(*), CAST(coalesce(sum(head - base), 0) AS BIGINT) FROM conversation
 WHERE profile = :profile AND binned_at IS NULL GROUP BY source ORDER BY source
 
 -- name: conversation_profiles
@@ -262,9 +247,9 @@ SELECT seq, uid, role, parts, created_at, key, turn, author, api_group, replaces
 FROM message
 
 -- name: message_insert
-INSERT INTO message(conversation_no, seq, uid, key, turn, role, author, api_group, replaces,
+INSERT INTO message(id, conversation_no, seq, uid, key, turn, role, author, api_group, replaces,
   parts, meta, tokens, created_at)
-VALUES (:no, :seq, :uid, :key, :turn, :role, :author, :api_group, :replaces,
+VALUES ({{message_id}}, :no, :seq, :uid, :key, :turn, :role, :author, :api_group, :replaces,
   :parts, :meta, :tokens, :at)
 
 -- name: message_range
@@ -298,9 +283,9 @@ ORDER BY replaces
 
 -- name: message_move
 -- One step of deleting an origin: its highest inherited rows become the branch's own.
-INSERT INTO message(conversation_no, seq, uid, key, turn, role, author, api_group, replaces,
+INSERT INTO message(id, conversation_no, seq, uid, key, turn, role, author, api_group, replaces,
   parts, meta, tokens, created_at)
-SELECT :branch, seq, uid, key, NULL, role, author, api_group, replaces, parts, meta, tokens,
+SELECT {{moved_id}}, :branch, seq, uid, key, NULL, role, author, api_group, replaces, parts, meta, tokens,
   created_at
 FROM message WHERE conversation_no = :no AND seq BETWEEN :first AND :last ORDER BY seq
 
@@ -312,16 +297,7 @@ DELETE FROM message WHERE conversation_no = :no AND seq IN
   (SELECT seq FROM message WHERE conversation_no = :no ORDER BY seq DESC LIMIT :limit)
 
 -- name: message_sample
-SELECT parts FROM message WHERE id > :id ORDER BY id LIMIT :limit
-
--- name: message_last_id
-SELECT coalesce(max(id), 0) FROM message
-
--- name: message_changed_after
-SELECT c.id, c.profile, m.conversation_no, min(m.seq), max(m.seq) FROM message m
-JOIN conversation c ON c.no = m.conversation_no
-WHERE m.id > :id AND m.id <= :last GROUP BY m.conversation_no, c.id, c.profile
-ORDER BY max(m.id)
+SELECT parts FROM message WHERE id >= :id ORDER BY id LIMIT :limit
 
 -- ---------------------------------------------------------------- blob
 
@@ -511,10 +487,11 @@ WHERE conversation_no = :no AND turn = :turn AND state = 'planned'
 {{model_call}} WHERE conversation_no = :no AND number = :number
 
 -- name: model_call_usage
-SELECT m.model, count(*), sum(m.input_tokens), sum(m.output_tokens), sum(m.cached_tokens),
-  sum(m.reasoning_tokens), coalesce(sum(m.cost), 0)
+SELECT m.model, count(*), CAST(sum(m.input_tokens) AS BIGINT),
+  CAST(sum(m.output_tokens) AS BIGINT), CAST(sum(m.cached_tokens) AS BIGINT),
+  CAST(sum(m.reasoning_tokens) AS BIGINT), coalesce(sum(m.cost), 0)
 FROM model_call m JOIN conversation c ON c.no = m.conversation_no
-WHERE c.profile = :profile AND (CAST(:no AS INTEGER) IS NULL OR m.conversation_no = :no)
+WHERE c.profile = :profile AND (CAST(:no AS BIGINT) IS NULL OR m.conversation_no = :no)
   AND m.started_at >= :since AND m.state <> 'planned'
 GROUP BY m.model ORDER BY m.model
 
@@ -531,6 +508,10 @@ SELECT coalesce(max(number), 0) FROM inbox WHERE conversation_no = :no
 
 -- name: inbox_waiting
 {{inbox}} WHERE conversation_no = :no AND state = 'waiting' ORDER BY number
+
+-- name: inbox_withdrawn
+-- For a unit that is run again: what its first run queued may have been withdrawn meanwhile.
+{{inbox}} WHERE conversation_no = :no AND state = 'withdrawn' ORDER BY number
 
 -- name: inbox_state
 SELECT state FROM inbox WHERE conversation_no = :no AND number = :number
@@ -572,15 +553,26 @@ SELECT conversation, result FROM inbound
 WHERE profile = :profile AND source = :source AND account = :account AND key = :key
 
 -- name: inbound_insert
+-- First of all in its unit: of two deliveries of one key the second waits here for the first to
+-- commit, inserts nothing, and reads the first's result.
 INSERT INTO inbound(profile, source, account, key, conversation, result, at)
-VALUES (:profile, :source, :account, :key, :conversation, :result, :at)
+VALUES (:profile, :source, :account, :key, '', '', :at)
 ON CONFLICT(profile, source, account, key) DO NOTHING
+
+-- name: inbound_finish
+UPDATE inbound SET conversation = :conversation, result = :result
+WHERE profile = :profile AND source = :source AND account = :account AND key = :key
 
 -- name: inbound_expire
 DELETE FROM inbound WHERE at < :before
 
 -- name: binding_get
 SELECT conversation FROM binding WHERE profile = :profile AND source = :source AND key = :key
+
+-- name: binding_lock
+-- Two resets of one key meet here, before either locks a conversation.
+SELECT conversation FROM binding WHERE profile = :profile AND source = :source AND key = :key
+{{for_write}}
 
 -- name: binding_insert
 -- The loser of a race reads the winner: the primary key decides.
@@ -628,6 +620,14 @@ UPDATE alias SET state = 'deleted' WHERE conversation = :conversation AND profil
 -- name: prompt_insert
 INSERT INTO prompt(hash, text) VALUES (:hash, :text) ON CONFLICT(hash) DO NOTHING
 
+-- name: prompt_hold
+-- Until the unit's end the prompt stays, whoever else lets go of it.
+SELECT 1 FROM prompt WHERE hash = :hash {{for_hold}}
+
+-- name: prompt_lock
+-- Before prompt_delete: waits for those that hold it, so that their use counts.
+SELECT 1 FROM prompt WHERE hash = :hash {{for_removal}}
+
 -- name: prompt_use_insert
 INSERT INTO prompt_use(conversation_no, hash) VALUES (:no, :hash) ON CONFLICT DO NOTHING
 
@@ -644,6 +644,12 @@ DELETE FROM prompt_use WHERE conversation_no = :no
 -- name: prompt_delete
 DELETE FROM prompt WHERE hash = :hash
   AND NOT EXISTS (SELECT 1 FROM prompt_use WHERE hash = :hash)
+
+-- name: toolset_hold
+SELECT 1 FROM toolset WHERE hash = :hash {{for_hold}}
+
+-- name: toolset_lock
+SELECT 1 FROM toolset WHERE hash = :hash {{for_removal}}
 
 -- name: toolset_delete
 DELETE FROM toolset WHERE hash = :hash
@@ -723,8 +729,8 @@ WHERE conversation_no = :no AND turn = :turn ORDER BY number
 -- name: outbox_delete
 DELETE FROM outbox WHERE conversation_no = :no
 
--- name: job_get
-SELECT holder, fence, at, ttl, done_at FROM job WHERE name = :name
+-- name: job_lock
+SELECT holder, fence, at, ttl, done_at, {{store_clock}} FROM job WHERE name = :name {{for_write}}
 
 -- name: job_insert
 INSERT INTO job(name, fence) VALUES (:name, 0) ON CONFLICT(name) DO NOTHING
@@ -795,7 +801,7 @@ SELECT m.id, m.conversation_no, c.id, coalesce(c.title_user, c.title_llm, c.titl
 c.no = m.conversation_no
   AND (CAST(:profile AS TEXT) IS NULL OR c.profile = :profile)
   AND (CAST(:line AS TEXT) IS NULL OR :line LIKE '%,' || CAST(c.no AS TEXT) || ',%')
-  AND (CAST(:role AS INTEGER) IS NULL OR m.role = :role)
+  AND (CAST(:role AS BIGINT) IS NULL OR m.role = :role)
   AND (CAST(:source AS TEXT) IS NULL OR c.source = :source)
   AND (CAST(:model AS TEXT) IS NULL OR c.model = :model)
   AND (CAST(:project AS TEXT) IS NULL OR coalesce(c.git_root, c.cwd) = :project)
@@ -809,35 +815,16 @@ c.no = m.conversation_no
   AND (:hidden = 1 OR NOT EXISTS (
     SELECT 1 FROM message AS r WHERE r.conversation_no = m.conversation_no AND r.replaces = m.seq))
 
--- name: search_rows_between
--- CROSS JOIN keeps the order of the loops: rows of a small range of ids, then their conversation.
-{{searchable}} FROM message AS m CROSS JOIN conversation AS c
-WHERE m.id > :above AND m.id < :below AND {{searched}}
-ORDER BY m.id DESC
-
 -- name: search_rows_after
 SELECT m.id, m.conversation_no, c.profile, m.parts
 FROM message AS m CROSS JOIN conversation AS c
-WHERE m.id > :after AND c.no = m.conversation_no
+WHERE m.id > :after AND m.id <= :upto AND c.no = m.conversation_no
 ORDER BY m.id LIMIT :limit
 
 -- name: search_changes_after
 -- Ranges of ids that are gone, in `detail`; the first row of a deletion has none yet.
-SELECT id, detail FROM change WHERE id > :after AND kind = 'deleted' ORDER BY id LIMIT :limit
-
--- name: search_line
--- A conversation and, for a branch, those whose rows it shows: up to which seq of each.
-WITH RECURSIVE line(no, title, origin, base, upto) AS (
-  SELECT no, coalesce(title_user, title_llm, title_derived), origin, base, head
-  FROM conversation
-  WHERE id = :conversation AND binned_at IS NULL
-    AND (CAST(:profile AS TEXT) IS NULL OR profile = :profile)
-  UNION ALL
-  SELECT o.no, line.title, o.origin, o.base,
-    CASE WHEN line.base < line.upto THEN line.base ELSE line.upto END
-  FROM line JOIN conversation AS o ON o.no = line.origin
-  WHERE line.base > 0)
-SELECT no, title, upto FROM line
+SELECT id, detail FROM change WHERE id > :after AND id <= :upto AND kind = 'deleted'
+ORDER BY id LIMIT :limit
 
 -- name: search_cuts
 SELECT from_seq, to_seq FROM cut WHERE conversation_no = :no AND undone_at IS NULL

@@ -64,5 +64,10 @@ SELECT count(*) FROM words_docsize
 -- name: words_newest
 SELECT rowid FROM words WHERE words MATCH :match AND rowid < :below ORDER BY rowid DESC
 
+-- name: words_floor
+-- The newest rows: the id of the first of them, and how many there are.
+SELECT coalesce(min(id), 0), count(*)
+FROM (SELECT id FROM words_docsize ORDER BY id DESC LIMIT :most)
+
 -- name: words_frequency
-SELECT count(*) FROM words WHERE words MATCH :match AND rowid > :above
+SELECT count(*) FROM words WHERE words MATCH :match AND rowid >= :first

@@ -1,4 +1,5 @@
--- Statements of backup, restore and doctor, which work on SQLite files and not through the waist.
+-- Statements of backup, restore and doctor, which work on SQLite files and not through the waist;
+-- with those of upkeep.sql.
 
 -- name: begin_snapshot
 BEGIN
@@ -46,24 +47,6 @@ SELECT (SELECT count(*) FROM conversation WHERE binned_at IS NULL),
 
 -- name: last_ids
 SELECT (SELECT coalesce(max(id), 0) FROM message), (SELECT coalesce(max(id), 0) FROM change)
-
--- name: open_turns
-SELECT c.id, c.profile, t.number, t.state, c.holder, c.held_at, c.held_ttl
-FROM turn t JOIN conversation c ON c.no = t.conversation_no
-WHERE t.state IN ('running', 'waiting') AND c.binned_at IS NULL
-ORDER BY t.started_at
-
--- name: waiting_without_turn
-SELECT DISTINCT c.id, c.profile, c.waiting
-FROM inbox i JOIN conversation c ON c.no = i.conversation_no
-WHERE i.state = 'waiting' AND c.turn IS NULL AND c.binned_at IS NULL
-ORDER BY c.no
-
--- name: binned
-SELECT count(*) FROM conversation WHERE binned_at IS NOT NULL
-
--- name: dictionaries
-SELECT count(*) FROM dictionary
 
 -- name: search_format
 PRAGMA user_version

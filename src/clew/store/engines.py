@@ -1,0 +1,46 @@
+"""The engine for a place, loaded by name: who has a file needs no psycopg, and loads none."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+from clew.errors import StoreError
+from clew.store.address import Address
+from clew.store.backend import Backend
+
+PATIENCE = 30.0
+"""Seconds that a call may wait before Busy or Unavailable."""
+
+
+class NoStore(StoreError):
+    """There is no store at the place, and none was to be made."""
+
+
+def open_backend(
+    place: Address | Path, *, create: bool = True, patience: float = PATIENCE
+) -> Backend:
+    """The engine for a place. `create`: make a store if there is none; else NoStore."""
+    if isinstance(place, Address):
+        module = for_server("clew.store.postgres")
+        return module.PostgresBackend(place, patience=patience, create=create)
+    if create:
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    elif not place.exists():
+        raise NoStore(
+            f"there is no store at {place}; `clew list` says how to begin, --store names another"
+        )
+    return import_module("clew.store.sqlite").SqliteBackend(place, patience=patience, create=create)
+
+
+def for_server(module: str) -> ModuleType:
+    """A module that needs psycopg, or what to install."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name not in ("psycopg", "psycopg_pool"):
+            raise
+        raise StoreError(
+            "a store on PostgreSQL needs psycopg; pip install 'clew[postgres]'"
+        ) from error
