@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from importlib import import_module
 
 from benchmarks import envs, jobs, machine, report
 
@@ -25,29 +24,33 @@ def main(arguments: list[str] | None = None) -> int:
 def _setup(peers: list[str]) -> int:
     """The peers' environments first: they need nothing of clew."""
     failed = envs.setup(peers)
-    try:
-        import_module("benchmarks.stores").prepare()
-    except ModuleNotFoundError as error:
-        print(f"{error}; no stores were made. Remedy: {INSTALL}", file=sys.stderr)
-        failed += 1
+    for area in jobs.AREAS:
+        try:
+            jobs.area_of(area).prepare()
+        except ModuleNotFoundError as error:
+            print(f"{error}; no stores were made. Remedy: {INSTALL}", file=sys.stderr)
+            failed += 1
     return 1 if failed else 0
 
 
 def _area(chosen: argparse.Namespace) -> int:
+    name = chosen.command
     try:
-        known = [job.name for job in jobs.jobs(chosen.command)]
+        area = jobs.area_of(name)
     except ModuleNotFoundError as error:
         print(f"{error}; remedy: {INSTALL}", file=sys.stderr)
         return 2
+    known = [job.name for job in area.JOBS]
     if unknown := set(chosen.only) - set(known):
         print(f"no job {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
         return 2
-    facts = machine.header(chosen.command, chosen.quick)
-    outcomes = jobs.run_area(chosen.command, chosen.quick, chosen.only)
+    with area.running():
+        facts = machine.header(name, chosen.quick, area.facts(chosen.quick))
+        outcomes = jobs.run_area(name, chosen.quick, chosen.only)
     if chosen.json:
         print(report.as_json(outcomes))
     elif chosen.markdown:
-        print(report.as_markdown(facts, outcomes), end="")
+        print(report.as_markdown(facts, outcomes, name), end="")
     else:
         print(report.as_text(facts, outcomes))
     return 0

@@ -18,6 +18,8 @@ class Adapter:
 
     one_by_one = True
     """Whether a single message can be appended durably; else a turn of four is the unit."""
+    asynchronous = False
+    """Whether clients are tasks of one event loop; else each is a thread."""
 
     def open(self, path: str) -> Any:
         raise NotImplementedError

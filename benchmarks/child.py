@@ -13,13 +13,16 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
-from benchmarks import workload
+from benchmarks import envs, workload
 from benchmarks.adapters import Adapter, settle
+
+Work = list[tuple[str, list[Any]]]
+"""(conversation, native messages) of each append."""
 
 
 @dataclass
@@ -46,7 +49,7 @@ class Child:
 
     def __init__(self, adapter: Adapter) -> None:
         self._adapter = adapter
-        self._work: list[tuple[str, list[Any]]] = []
+        self._work: Work = []
         self._flushes: Any = None
 
     async def open(self, path: str, count_flushes: bool = False) -> dict[str, Any]:
@@ -72,13 +75,23 @@ class Child:
         payload = sum(workload.payload(m) for chat in chats for m in chat.messages)
         return {"units": len(self._work), "unit": unit, "payload": payload}
 
-    async def append(self, units: int, at: float = 0, threads: int = 0) -> dict[str, Any]:
-        """Append the next units, from the wall-clock time `at` on."""
+    async def append(
+        self, units: int, at: float = 0, threads: int = 0, clients: int = 0
+    ) -> dict[str, Any]:
+        """Append the next units, from the wall-clock time `at` on.
+
+        Threads take turns with the units; clients have conversations of their own.
+        """
         taken, self._work = self._work[:units], self._work[units:]
         flushes = self._flushes.count if self._flushes else 0
         time.sleep(max(0.0, at - time.time()))
         cpu, wall = time.process_time(), time.perf_counter()
-        tally = self._threaded(taken, threads) if threads else await self._serial(taken)
+        if clients:
+            tally = await self._by_clients(taken, clients)
+        elif threads:
+            tally = self._threaded([taken[number::threads] for number in range(threads)])
+        else:
+            tally = await self._serial(taken)
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
         return {
             "cpu": cpu,
@@ -104,7 +117,7 @@ class Child:
         await settle(self._adapter.close())
         return {}
 
-    async def _serial(self, work: list[tuple[str, list[Any]]]) -> Tally:
+    async def _serial(self, work: Work) -> Tally:
         tally = Tally()
         for name, messages in work:
             started = time.perf_counter()
@@ -118,31 +131,44 @@ class Child:
             tally.ends.append(time.time())
         return tally
 
-    def _threaded(self, work: list[tuple[str, list[Any]]], threads: int) -> Tally:
-        """The same from several threads, each with every n-th append."""
+    async def _by_clients(self, work: Work, clients: int) -> Tally:
+        """The same from several clients, each with every n-th conversation."""
+        names = list(dict.fromkeys(name for name, _ in work))
+        owned = (set(names[number::clients]) for number in range(clients))
+        shares = [[unit for unit in work if unit[0] in own] for own in owned]
+        if not self._adapter.asynchronous:
+            return self._threaded(shares)
+        return _total(await asyncio.gather(*map(self._serial, shares)))
+
+    def _threaded(self, shares: Sequence[Work]) -> Tally:
+        """The same from several threads, each with its share."""
         tallies: list[Tally] = []
-        start = threading.Barrier(threads)
+        start = threading.Barrier(len(shares))
 
-        def run(number: int) -> None:
+        def run(share: Work) -> None:
             start.wait()
-            tallies.append(asyncio.run(self._serial(work[number::threads])))
+            tallies.append(asyncio.run(self._serial(share)))
 
-        workers = [threading.Thread(target=run, args=(number,)) for number in range(threads)]
+        workers = [threading.Thread(target=run, args=(share,)) for share in shares]
         for worker in workers:
             worker.start()
         for worker in workers:
             worker.join()
-        total = Tally()
-        for tally in tallies:
-            total.join(tally)
-        return total
+        return _total(tallies)
+
+
+def _total(tallies: Iterable[Tally]) -> Tally:
+    total = Tally()
+    for tally in tallies:
+        total.join(tally)
+    return total
 
 
 def adapter(name: str) -> Adapter:
     """The adapter of a store, from the module that only imports where that store is installed."""
     if name == "clew":
         return import_module("benchmarks.clew_adapter").ClewAdapter()
-    return import_module("benchmarks.peers").ADAPTERS[name]()
+    return import_module(envs.PEERS[name].adapters).ADAPTERS[name]()
 
 
 async def serve(child: Child, answer: Callable[[dict[str, Any]], None]) -> None:

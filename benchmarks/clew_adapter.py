@@ -48,7 +48,7 @@ class ClewAdapter(Adapter):
         return self._by_name[name]
 
 
-def write(path: Path, chats: Iterable[Chat]) -> None:
+def write(path: Path | str, chats: Iterable[Chat]) -> None:
     """Write whole conversations with large appends, which store the same rows as small ones."""
     adapter = ClewAdapter()
     adapter.open(str(path))
@@ -60,19 +60,19 @@ def write(path: Path, chats: Iterable[Chat]) -> None:
     adapter.close()
 
 
-def create(path: Path, names: Iterable[str]) -> None:
+def create(path: Path | str, names: Iterable[str]) -> None:
     """Make empty conversations."""
     write(path, (Chat(name, []) for name in names))
 
 
-def index(path: Path) -> None:
+def index(path: Path | str) -> None:
     """Bring the search file up to date."""
     with clew.open(path) as store:
         store.search_index.catch_up()
         assert store.search_index.status().state == "ready"
 
 
-def maintain(path: Path) -> None:
+def maintain(path: Path | str) -> None:
     """Housekeeping: trains the dictionary when it is due, and indexes."""
     with clew.open(path) as store:
         store.maintain()

@@ -34,6 +34,10 @@ class PeerEnv:
     name: str
     packages: tuple[str, ...]
     probe: str
+    area: str = "store"
+    """The area of the benchmarks that it is measured in."""
+    adapters: str = "benchmarks.peers"
+    """The module with its adapter, which only imports in this environment."""
 
     @property
     def folder(self) -> Path:
@@ -73,8 +77,27 @@ PEERS: dict[str, PeerEnv] = {
             ("langgraph", "langgraph-checkpoint-sqlite"),
             "from langgraph.checkpoint.sqlite import SqliteSaver; import langgraph.graph",
         ),
+        PeerEnv(
+            "langgraph-postgres",
+            ("langgraph", "psycopg[binary]", "langgraph-checkpoint-postgres"),
+            "from langgraph.checkpoint.postgres import PostgresSaver; import langgraph.graph",
+            area="postgres",
+            adapters="benchmarks.postgres_peers",
+        ),
+        PeerEnv(
+            "openai-agents-sqlalchemy",
+            ("openai-agents[sqlalchemy]", "asyncpg"),
+            "from agents.extensions.memory import SQLAlchemySession; import asyncpg",
+            area="postgres",
+            adapters="benchmarks.postgres_peers",
+        ),
     )
 }
+
+
+def of(area: str) -> dict[str, PeerEnv]:
+    """The peers of an area."""
+    return {name: env for name, env in PEERS.items() if env.area == area}
 
 
 def setup(names: list[str] | None = None) -> int:
@@ -107,8 +130,10 @@ def _make(env: PeerEnv) -> str:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             return (done.stderr or done.stdout).strip()[-2000:]
-    if subprocess.run([*pip, "pysqlite3"], capture_output=True, check=False).returncode == 0:
-        _use_current_sqlite(env)
+    if env.area == "store":
+        done = subprocess.run([*pip, "pysqlite3"], capture_output=True, check=False)
+        if done.returncode == 0:
+            _use_current_sqlite(env)
     env.marker.write_text(_version(env) + "\n")
     return ""
 
@@ -126,7 +151,8 @@ def _use_current_sqlite(env: PeerEnv) -> None:
 
 def _version(env: PeerEnv) -> str:
     """Name and version of the peer's package, from its own metadata."""
-    package = env.packages[-1] if env.name == "langgraph" else env.packages[0]
+    package = env.packages[-1] if env.name.startswith("langgraph") else env.packages[0]
+    package = package.partition("[")[0]
     code = f"from importlib.metadata import version as v; print({package!r}, v({package!r}))"
     command = [str(env.python), "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

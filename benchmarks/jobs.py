@@ -16,17 +16,17 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Protocol, cast
 
-from benchmarks import kept
 from benchmarks.envs import WORK
 from benchmarks.measure import NotRun, Outcome, Reading, Target
 
-AREAS = ("store",)
-"""Each is a package benchmarks.<area> with JOBS."""
+AREAS = ("store", "postgres")
+"""Each is a package benchmarks.<area> with JOBS and the functions of `Area`."""
 
 QUICK_SECONDS = 47.0
 """The command promises to end within 50."""
@@ -74,19 +74,50 @@ class Job:
     """Kept stores that a quick run uses; it does jobs that lack one last."""
 
 
+class Area(Protocol):
+    """What the package of an area offers."""
+
+    JOBS: tuple[Job, ...]
+
+    def running(self) -> AbstractContextManager[object]:
+        """What its jobs need besides themselves, while they run."""
+        ...
+
+    def facts(self, quick: bool) -> dict[str, str]:
+        """What a run of it was made with, besides the machine."""
+        ...
+
+    def prepare(self) -> None:
+        """Make what a quick run has no time to make; once, at setup."""
+        ...
+
+    def forget(self) -> None:
+        """Remove what was prepared."""
+        ...
+
+    def has(self, store: str) -> bool:
+        """Whether this store was prepared."""
+        ...
+
+
+def area_of(name: str) -> Area:
+    """The package of an area."""
+    return cast(Area, import_module(f"benchmarks.{name}"))
+
+
 def jobs(area: str) -> tuple[Job, ...]:
     """The jobs of an area, in the order in which a quick run spends its time."""
-    return import_module(f"benchmarks.{area}").JOBS
+    return area_of(area).JOBS
 
 
 def run_area(area: str, quick: bool, only: Sequence[str] = ()) -> list[Outcome]:
     """Run the jobs of an area one after the other; outcomes in the order of the area's list."""
     deadline = time.monotonic() + QUICK_SECONDS if quick else None
     if not quick and not only:
-        kept.forget()
+        area_of(area).forget()
     chosen = [job for job in jobs(area) if not only or job.name in only]
     outcomes: dict[str, list[Outcome]] = {}
-    for job in sorted(chosen, key=lambda job: not all(map(kept.has, job.stores))):
+    for job in sorted(chosen, key=lambda job: not all(map(area_of(area).has, job.stores))):
         started = time.monotonic()
         outcomes[job.name] = _run_job(area, job, quick, deadline)
         say(f"  {job.name}: {time.monotonic() - started:.1f} s")

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import apsw
 
-from benchmarks.envs import PEERS, ROOT, WORK
+from benchmarks import envs
+from benchmarks.envs import ROOT, WORK, PeerEnv
 
 
-def header(area: str, quick: bool) -> dict[str, str]:
-    """Facts about this run, in the order in which they are printed."""
-    size = "quick, up to 200,000 messages" if quick else "full, up to 1,000,000 messages"
+def header(area: str, quick: bool, own: dict[str, str]) -> dict[str, str]:
+    """Facts about this run, in the order in which they are printed; `own` are the area's."""
+    size = "quick" if quick else "full"
     return {
         "run": f"scripts/bench {area} ({size}), {time.strftime('%Y-%m-%d %H:%M %Z')}",
         "source": _source(),
@@ -27,10 +28,8 @@ def header(area: str, quick: bool) -> dict[str, str]:
         "disk": _disk(),
         "software": f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, "
         + ", ".join(_version(package) for package in ("apsw", "msgspec", "zstandard", "clew")),
-        "peers": ", ".join(_peer(name) for name in PEERS),
-        "workload": "W1: 200 conversations of 100 messages, 656 bytes each on average; realistic: "
-        "70 % 600 B, 25 % 2 KB, 5 % 10 KB; grown stores: 12 conversations of 1,000 messages, "
-        "the rest of 38",
+        "peers": ", ".join(map(_peer, envs.of(area).values())),
+        **own,
     }
 
 
@@ -89,6 +88,5 @@ def _version(package: str) -> str:
         return f"{package} (this checkout)"
 
 
-def _peer(name: str) -> str:
-    env = PEERS[name]
-    return env.marker.read_text().strip() if env.ready() else f"{name} missing"
+def _peer(env: PeerEnv) -> str:
+    return env.marker.read_text().strip() if env.ready() else f"{env.name} missing"

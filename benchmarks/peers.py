@@ -207,7 +207,7 @@ class Langgraph(Adapter):
         graph = module.StateGraph(state)
 
         def step(_: Any) -> dict[str, list[Any]]:
-            return {"messages": [self._pending.pop(0)]}
+            return {"messages": [self._next()]}
 
         def after(state: dict[str, list[Any]]) -> str:
             return "tool" if getattr(state["messages"][-1], "tool_calls", None) else module.END
@@ -218,6 +218,9 @@ class Langgraph(Adapter):
         graph.add_conditional_edges("agent", after, {"tool": "tool", module.END: module.END})
         graph.add_edge("tool", "agent")
         return graph
+
+    def _next(self) -> Any:
+        return self._pending.pop(0)
 
     def create(self, name: str) -> None:
         """A thread begins with its first checkpoint."""

@@ -37,15 +37,15 @@ def as_text(facts: dict[str, str], outcomes: Sequence[Outcome]) -> str:
     return "\n".join(lines)
 
 
-def as_markdown(facts: dict[str, str], outcomes: Sequence[Outcome]) -> str:
-    """The whole of RESULTS.md."""
+def as_markdown(facts: dict[str, str], outcomes: Sequence[Outcome], area: str = "store") -> str:
+    """The whole of an area's file of results."""
     promised = [o for o in outcomes if o.target.limit is not None]
     lines = [
         "# Results",
         "",
-        "Written by `scripts/bench store --markdown > benchmarks/RESULTS.md`: no figure is typed "
-        "by hand. A ratio is that of the medians of interleaved rounds of one run; absolute times "
-        "belong to this machine and hour.",
+        f"Written by `scripts/bench {area} --markdown`: no figure is typed by hand. A ratio is "
+        "that of the medians of interleaved rounds of one run; absolute times belong to this "
+        "machine and hour.",
         "",
         *(f"- **{name}**: {value}" for name, value in facts.items()),
         "",

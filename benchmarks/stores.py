@@ -12,16 +12,6 @@ from benchmarks.workload import Chat
 
 _KINDS = 200
 _LIST_SOURCES = ("cli", "web", "api")
-_SOURCES = (
-    "src/clew/domain/parts.py",
-    "src/clew/store/codec.py",
-    "src/clew/store/search/words.py",
-    "src/clew/store/sql/migrations",
-    "src/clew/store/sql/search.sqlite.sql",
-    "benchmarks/stores.py",
-    "benchmarks/workload.py",
-)
-"""What decides the bytes in a store."""
 
 
 def rows_of(
@@ -65,7 +55,13 @@ def _grow(path: Path, size: int) -> None:
 
 def _list(path: Path, count: int) -> None:
     """clew makes one conversation of each kind; the rest are copies of these rows, since a list
-    reads no other table. Twenty are pinned; one in ten belongs to another profile."""
+    reads no other table."""
+    write_kinds(path)
+    floor.multiply_conversations(path, count)
+
+
+def write_kinds(path: Path | str) -> None:
+    """A conversation of each kind. Twenty are pinned; one in ten belongs to another profile."""
     with clew.open(path) as store:
         for number in range(_KINDS):
             profile = store.profile(clew_adapter.PROFILE if number % 10 else "another")
@@ -78,7 +74,6 @@ def _list(path: Path, count: int) -> None:
             conversation.append([clew.user(workload.Writer(number).text(200))])
             if number in range(1, _KINDS, 10):
                 conversation.pin()
-    floor.multiply_conversations(path, count)
 
 
 def _kept(name: str, fill: Callable[[Path], None]) -> Path:

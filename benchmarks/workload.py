@@ -133,20 +133,20 @@ BIG_MESSAGES = 1_000
 _SMALL_MESSAGES = 38
 
 
-def grown(size: int) -> Iterator[Chat]:
-    """A store of `size` messages: twelve conversations of 1,000, the rest of 38 each.
+def grown(size: int, big: int = BIG) -> Iterator[Chat]:
+    """A store of `size` messages: `big` conversations of 1,000, the rest of 38 each.
 
     One message in 40,000 holds the rare word, one in 1,600 the two Chinese characters.
     """
     seen = 0
     number = 0
     while seen < size:
-        wanted = BIG_MESSAGES if number < BIG else _SMALL_MESSAGES
+        wanted = BIG_MESSAGES if number < big else _SMALL_MESSAGES
         writer = Slicer(f"grown-{number}")
         messages = _turns(writer, min(wanted, size - seen))
         _plant(messages, seen, 40_000, RARE_WORD)
         _plant(messages, seen, 1_600, f"请把它{TWO_CJK}到文件")
-        yield Chat(f"{'big' if number < BIG else 'small'}-{number:06d}", messages)
+        yield Chat(f"{'big' if number < big else 'small'}-{number:06d}", messages)
         seen += len(messages)
         number += 1
 

@@ -14,7 +14,7 @@ _CONVERSATIONS, _MESSAGES, _ROUNDS = 20, 100, 5
 
 def all_peers(bench: Bench) -> Readings:
     """Each peer against clew with the peer's own unit (a message, or a turn of four)."""
-    for name in envs.PEERS:
+    for name in envs.of("store"):
         try:
             yield from _against(bench, name)
         except NotRun as reason:
@@ -93,7 +93,7 @@ COMPARE = Job(
         Target(
             f"peer_{figure}_vs_{name}", None, sides=("clew", name), says=f"{says}, against {name}"
         )
-        for name in envs.PEERS
+        for name in envs.of("store")
         for figure, says in _FIGURES.items()
     ),
     quick=False,
