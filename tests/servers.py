@@ -1,16 +1,24 @@
-"""The PostgreSQL database that tests share: one server for the run, emptied for each test.
+"""The PostgreSQL database that tests share: one server for the run, emptied for each test; and what
+tests of servers need.
 
 Where the server cannot be started the run fails; nothing is skipped.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from time import monotonic, sleep
+from typing import Any
 
 import psycopg
 
+from clew.store.opening import open_parts
+from clew.store.store import Store
 from clew.testing.postgres import Server
 
+WAIT = 20.0
+"""Seconds that a test waits for what has to come."""
 _EMPTY = """
 DO $$ DECLARE each TEXT; BEGIN
   SET LOCAL lock_timeout = '20s'; -- a store that a test left in a transaction is told of
@@ -44,3 +52,23 @@ def empty_database() -> str:
     making a schema takes a hundred times as long."""
     _connection().execute(_EMPTY)
     return _shared()
+
+
+def open_store(url: str, patience: float = WAIT) -> Store:
+    """As clew.open, with another patience."""
+    return Store(open_parts(url, None, None, None, patience=patience))
+
+
+def ask(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """Run SQL behind clew's back."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        cursor = connection.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Wait until something is so."""
+    end = monotonic() + WAIT
+    while not condition():
+        assert monotonic() < end
+        sleep(0.005)

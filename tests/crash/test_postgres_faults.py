@@ -25,12 +25,10 @@ import clew
 from clew.errors import Unavailable
 from clew.store import conversations
 from clew.store.backend import Transaction
-from clew.store.opening import open_parts
-from clew.store.store import Store
 from clew.store.turns import Record, Step
 from clew.testing.postgres import Server
+from servers import WAIT, ask, open_store
 
-WAIT = 20.0
 names = (f"c{n}" for n in itertools.count())
 
 
@@ -45,16 +43,6 @@ def url(server: Server) -> str:
     url = server.create_database()
     clew.open(url).close()
     return url
-
-
-def open_store(url: str, patience: float = 20.0) -> Store:
-    return Store(open_parts(url, None, None, None, patience=patience))
-
-
-def ask(url: str, statement: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def until(url: str, condition: str) -> None:

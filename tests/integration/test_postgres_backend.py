@@ -29,10 +29,9 @@ from clew.store.backend import Transaction
 from clew.store.codec import train
 from clew.store.opening import open_parts
 from clew.store.postgres import PostgresBackend
-from clew.store.store import Store
 from clew.testing.postgres import Server
+from servers import WAIT, ask, open_store, until
 
-WAIT = 20.0
 names = (f"c{n}" for n in itertools.count())
 
 
@@ -49,10 +48,6 @@ def url(server: Server) -> str:
     return url
 
 
-def open_store(url: str, patience: float = WAIT) -> Store:
-    return Store(open_parts(url, None, None, None, patience=patience))
-
-
 def backend(store: clew.Store | clew.aio.AsyncStore) -> PostgresBackend:
     found = store._backend
     assert isinstance(found, PostgresBackend)
@@ -63,19 +58,6 @@ def create(store: clew.Store) -> tuple[clew.Conversation, int]:
     """A new conversation, and its number."""
     conv = store.profile("p").create(id=next(names))
     return conv, store._db.read(lambda tx: conversations.number_of(tx, "p", conv.id))
-
-
-def ask(url: str, statement: str) -> Any:
-    with psycopg.connect(url, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
-
-
-def until(condition: Callable[[], object]) -> None:
-    end = monotonic() + WAIT
-    while not condition():
-        assert monotonic() < end
-        sleep(0.005)
 
 
 def waiting(url: str) -> int:

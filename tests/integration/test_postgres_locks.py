@@ -4,7 +4,6 @@ real sessions that meet in the worst moment."""
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import Any
@@ -17,23 +16,7 @@ from clew.store import bindings, log, postgres_transaction
 from clew.store.opening import open_parts
 from clew.store.postgres_session import Command
 from clew.store.store import Store
-from servers import server
-
-WAIT = 20.0
-
-
-def ask(url: str, statement: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
-
-
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + WAIT
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
+from servers import WAIT, ask, server, until
 
 # ---------------------------------------------------------------- isolation
 

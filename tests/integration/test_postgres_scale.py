@@ -30,23 +30,9 @@ from clew.store import (
 )
 from clew.store.address import Address
 from clew.testing.postgres import Server
-from servers import server
+from servers import WAIT, ask, server, until
 
 PAGE = Path(__file__).parents[2] / "docs" / "operating" / "scale.md"
-WAIT = 20.0
-
-
-def ask(url: str, statement: str) -> list[tuple[Any, ...]]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
-
-
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + WAIT
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def with_user(url: str, user: str) -> str:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -22,12 +22,11 @@ import clew
 from clew.store import migrate, postgres_migrate
 from clew.store.migrations import Migration, known
 from clew.testing.postgres import Server
-from servers import server
+from servers import WAIT, ask, server, until
 
 NEXT = known("postgres")[-1].number + 1
 COUNT = "CREATE TABLE counted AS SELECT count(*) AS messages FROM message"
 STARTERS = 8
-WAIT = 20.0
 
 
 def made_up(number: int, breaks: bool, sql: str) -> Migration:
@@ -47,12 +46,6 @@ BREAK = made_up(NEXT + 1, True, COUNT)
 def connected(url: str) -> Iterator[psycopg.Connection[Any]]:
     with closing(psycopg.connect(url, autocommit=True)) as connection:
         yield connection
-
-
-def ask(url: str, statement: str) -> list[tuple[Any, ...]]:
-    with connected(url) as connection:
-        cursor = connection.execute(statement.encode())
-        return cursor.fetchall() if cursor.description else []
 
 
 def opened(url: str, steps: Sequence[Migration]) -> None:
@@ -86,13 +79,6 @@ def schema(url: str) -> str:
     """All definitions, as statements."""
     lines = run("pg_dump", "--schema-only", "--no-owner", url).splitlines()
     return "\n".join(line for line in lines if not re.match(r"--|\\|$", line))
-
-
-def until(what: Callable[[], object]) -> None:
-    end = time.monotonic() + WAIT
-    while not what():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 # ---------------------------------------------------------------- the files
