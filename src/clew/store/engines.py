@@ -39,7 +39,7 @@ def for_server(module: str) -> ModuleType:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        if error.name not in ("psycopg", "psycopg_pool"):
+        if error.name != "psycopg":
             raise
         raise StoreError(
             "a store on PostgreSQL needs psycopg; pip install 'clew[postgres]'"
