@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -169,10 +170,17 @@ def test_a_reader_that_leaves_is_no_error(demo: Demo) -> None:
 def test_interrupting_is_quiet(demo: Demo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: clew.Profile) -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        signal.pause()
+        time.sleep(20)
 
     monkeypatch.setattr(clew.Profile, "stats", interrupt)
     assert run("stats", code=130).stderr == "\n"
+
+
+def test_keywords_of_libpq_are_not_printed(run: Run) -> None:
+    for line in (["list"], ["doctor"], ["migrate"], ["stats", "--json"]):
+        said = run(*line, "--store", "host=h password='se cret' dbname=d", code=2)
+        assert "give a URL" in said.stderr
+        assert "cret" not in said.output
 
 
 def test_an_encoding_without_signs(demo: Demo) -> None:

@@ -9,11 +9,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import islice
 from typing import Any
 
 import pytest
 
 import clew
+from clew.cli import following
+from clew.domain.changes import Change
+from clew.domain.messages import Message
+from clew.store.conversation import Conversation
 
 from .helpers import ESCAPES, REAL, Demo, Run
 
@@ -165,6 +170,54 @@ def test_following_ends_with_the_conversation(demo: Demo) -> None:
     rest, _ = child.communicate(timeout=20)
     assert "the conversation was deleted" in rest
     assert child.returncode == 0
+
+
+def test_following_what_is_deleted_before_it_is_read(demo: Demo) -> None:
+    """The follower was told of a message, and comes late."""
+    real = Conversation.log
+
+    def late(self: Conversation, **given: Any) -> Any:
+        profile.delete(self.id)
+        return real(self, **given)
+
+    with demo.open() as store, pytest.MonkeyPatch.context() as patch:
+        profile = store.profile("default")
+        events = following.events(profile, profile.open(demo.ids.order), 1)
+        assert isinstance(next(events), Message)
+        profile.open(demo.ids.order).reopen()
+        profile.open(demo.ids.order).add(clew.user("Nobody reads this"))
+        patch.setattr(Conversation, "log", late)
+        assert [event.kind for event in events if isinstance(event, Change)] == [
+            "reopened", "deleted"
+        ]  # fmt: skip
+
+
+def test_many_new_messages_are_read_at_once(demo: Demo) -> None:
+    """And each is shown once, though more came since the follower was told."""
+    with demo.open() as store, pytest.MonkeyPatch.context() as patch:
+        profile = store.profile("default")
+        conversation = profile.create()
+        conversation.add([clew.user("first"), clew.user("hidden")])
+        conversation.cut(conversation.message(2).uid)
+        events = following.events(profile, conversation, 5)
+        assert isinstance(next(events), Message)
+        conversation.append([clew.user(f"{i}") for i in range(20)])
+        real, looks = Conversation.log, list[int]()
+
+        def log(self: Conversation, **given: Any) -> Any:
+            looks.append(given["limit"])
+            if len(looks) == 1:
+                conversation.append([clew.user("20"), clew.user("21")])
+            return real(self, **given)
+
+        patch.setattr(Conversation, "log", log)
+        texts = [event.text for event in islice(events, 22) if isinstance(event, Message)]
+        assert texts == [f"{i}" for i in range(22)]
+        assert looks == [20, 2]
+        conversation.append([clew.user("22")])
+        last = next(events)
+        assert isinstance(last, Message)
+        assert (last.text, looks) == ("22", [20, 2, 1])
 
 
 def test_resume_says_how_to_go_on(demo: Demo, run: Run, loads: Any) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from raw import Raw
-from talk import HOLDER, OTHER, calls, memory_dir, proposal, result, summary, talk, texts
+from talk import HOLDER, OTHER, begun, calls, memory_dir, proposal, result, summary, talk, texts
 from twins import OBSERVED, Twins, outcome
 
 import clew
@@ -461,3 +461,50 @@ def test_a_unit_tells_the_truth_when_another_was_faster(opened: Open, place: Any
             assert mine.new == 1
             assert isinstance(turn, clew.TurnHandle)
         assert len(conv.turns()) == 1
+
+
+class TestWhoWasOvertaken:
+    """A first run that was rolled back, and another who took over before the second: what the other
+    did is not taken for one's own."""
+
+    @pytest.mark.parametrize("state", ["done", "failed", "interrupted", "waiting"])
+    def test_a_turn_that_another_ended_was_not_ended_by_us(
+        self, opened: Open, place: Any, state: Any
+    ) -> None:
+        """I-04."""
+        with opened(RunsTwice, step=1) as store:
+            conv = store.profile("me").create()
+            turn = begun(conv.begin_turn([clew.user("q")], holder=HOLDER))
+            with clew.open(place) as other:
+                theirs = other.profile("me").open(conv.id)
+
+                def take_over() -> None:
+                    taken = theirs.resume_turn(holder=HOLDER)
+                    taken.finish([clew.assistant("theirs")], state=state)
+
+                store._db.backend.once = take_over
+                with pytest.raises(clew.RightLost):
+                    turn.finish([clew.assistant("mine")], state=state)
+            assert texts(conv) == ["q", "theirs"]
+
+    def test_a_replacement_whose_cut_is_missing_is_made(self, opened: Open, place: Any) -> None:
+        with opened(RunsTwice) as store:
+            conv = store.profile("me").create()
+            talk(conv, "1", "2")
+            with clew.open(place) as other:
+                theirs = other.profile("me").open(conv.id)
+                store._db.backend.once = lambda: theirs.append([clew.user("3", key="k3")])
+                conv.replace([clew.user("1"), clew.user("3", key="k3")])
+            assert texts(conv) == ["1", "3"]
+
+    def test_a_reset_that_another_followed_answers_as_it_did(
+        self, opened: Open, place: Any
+    ) -> None:
+        with opened(CommitsTwice) as store:
+            profile = store.profile("me")
+            first = profile.conversation("key", source="tg")
+            with clew.open(place) as other:
+                store._db.backend.once = lambda: other.profile("me").reset("key", source="tg")
+                done = profile.reset("key", source="tg")
+            assert done.previous == first.id
+            assert profile.open(done.conversation).info().ended

@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import apsw
 import psycopg
@@ -23,12 +25,15 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import StoreMoved
-from clew.store import dictionary
+from clew.store import address, dictionary
 from clew.store.backup import restore
 from clew.store.copy import CopyReport, compare, copy, messages
+from clew.store.doctor import diagnose
 from clew.store.engines import NoStore
+from clew.store.opening import open_parts
 from clew.store.sqlite_writer import SqliteWriter
 from clew.testing.postgres import Server
+from servers import WAIT, ask, until
 
 DIRECTIONS = list(itertools.product(ENGINES, ENGINES))
 Write = Callable[[clew.Store], None]
@@ -56,6 +61,15 @@ def files(fast_dir: Path) -> tuple[str, str]:
     with clew.open(source) as store:
         fill(store)
     return source, place("file", fast_dir, "copy")
+
+
+def half(where: str) -> clew.Store:
+    """A copy that may be unfinished, as who copies opens it."""
+    return clew.Store(open_parts(where, None, None, None, unfinished=True))
+
+
+def interrupted(what: str, done: int, of: int) -> None:
+    raise KeyboardInterrupt
 
 
 def same(source: str, dest: str) -> CopyReport:
@@ -216,7 +230,7 @@ def test_what_was_killed_goes_on(fast_dir: Path) -> None:
             step, when = 1 + deaths % 3, ("after", "before")[deaths % 2]
             code = KILLED.format(source=source, dest=dest, step=step, when=when)
             done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE)
-            with clew.open(dest) as store:
+            with half(dest) as store:
                 assert [p for p in store.verify() if p.invariant == "I-01"] == []
             if done.returncode == 0:
                 break
@@ -488,18 +502,20 @@ def test_what_others_wrote_is_not_written_over(engine: str, write: Write, fast_d
 
 @pytest.mark.parametrize("write", [wait, create, delete])
 def test_what_others_write_meanwhile_ends_the_copy(write: Write, files: tuple[str, str]) -> None:
-    """Also to a copy that is not finished."""
+    """Also to a copy that is not finished, by who had it open; what they wrote can be read."""
     source, dest = files
 
     def meanwhile(what: str, done: int, of: int) -> None:
         if what == "Comparing":
-            with clew.open(dest) as store, suppress(clew.NotFound):
+            with suppress(clew.NotFound):
                 write(store)
 
-    with pytest.raises(clew.ClewError, match="others"):
-        copy(source, dest, progress=meanwhile)
-    with pytest.raises(clew.InputError, match="written to by others"):
-        copy(source, dest)
+    with clew.open(dest) as store:
+        with pytest.raises(clew.ClewError, match="others"):
+            copy(source, dest, progress=meanwhile)
+        with pytest.raises(clew.InputError, match="written to by others"):
+            copy(source, dest)
+    clew.open(dest).close()
 
 
 def test_a_second_copier_takes_over(files: tuple[str, str]) -> None:
@@ -527,16 +543,56 @@ def test_a_source_that_was_set_back_is_refused(files: tuple[str, str], fast_dir:
 
 def test_an_unfinished_copy_is_no_source(files: tuple[str, str], fast_dir: Path) -> None:
     source, dest = files
-
-    def stop(what: str, done: int, of: int) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        copy(source, dest, progress=stop)
+        copy(source, dest, progress=interrupted)
     with pytest.raises(clew.InputError, match="unfinished copy"):
         copy(dest, fast_dir / "third.db")
     copy(source, dest)
     same(dest, str(fast_dir / "third.db"))
+
+
+def test_an_unfinished_copy_is_not_opened(both: tuple[str, str]) -> None:
+    """Also one that was finished once, and was being brought up to date."""
+    source, dest = both
+    for _ in range(2):
+        with clew.open(source) as store:
+            store.profile("two").create().append([clew.user("more")])
+        with pytest.raises(KeyboardInterrupt):
+            copy(source, dest, progress=interrupted)
+        with pytest.raises(clew.StoreError, match=r"not finished; run `clew copy` again, or delet"):
+            clew.open(dest)
+        bad = [found.what for found in diagnose(address.parse(dest)) if found.level == "error"]
+        assert "the store is a copy that is not finished" in bad
+        same(source, dest)
+
+
+def test_what_locks_no_conversation_is_told_of_the_move_too(
+    fast_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that is claimed between the last look and the seal."""
+    source, dest = place("server", fast_dir, "source"), place("file", fast_dir, "copy")
+    told: list[str] = []
+
+    def claim() -> None:
+        try:
+            store.claim_job("weekly")
+        except StoreMoved as moved:
+            told.append(moved.where)
+
+    def meanwhile(*given: Any) -> None:
+        thread.start()
+        until(lambda: ask(source, "SELECT 1 FROM pg_locks WHERE NOT granted"))
+        real(*given)
+
+    thread, real = threading.Thread(target=claim), compare.check_touched
+    monkeypatch.setattr(compare, "check_touched", meanwhile)
+    with clew.open(source) as store:
+        fill(store)
+        assert copy(source, dest, move=True).moved
+        thread.join(WAIT)
+    assert told == [str(Path(dest).resolve())]
+    with clew.open(dest) as store:
+        assert [job.name for job in store.jobs()] == ["nightly"]
 
 
 def test_a_row_that_was_changed_is_seen(files: tuple[str, str]) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -563,6 +564,37 @@ def test_followers_go_on_when_their_connection_ends(url: str, pooler: str) -> No
                 other.append(f"{n}, lost")
                 other.append(f"{n}, lost, too")
             assert job.result(WAIT) == [*range(1, 7)]
+
+
+def test_followers_go_on_after_a_moment_without_descriptors(url: str) -> None:
+    """A thread that died of it would leave them deaf, by notification and by looking."""
+    program = """
+        import resource, sys, threading, time, clew
+        store = clew.open(sys.argv[1])
+        conv = store.profile("p").create()
+        mark, told = store.profile("p").mark(), []
+        def follow():
+            for change in store.profile("p").follow(conv.id, since=mark):
+                told.append(change.last_seq)
+                if change.last_seq == 2: return
+        thread = threading.Thread(target=follow)
+        thread.start()
+        conv.append([clew.user("1")])
+        while told != [1]: time.sleep(0.01)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+        time.sleep(1.5)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        with clew.open(sys.argv[1]) as other:
+            other.profile("p").open(conv.id).append([clew.user("2")])
+        thread.join(15)
+        print(told)
+        store.close()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), url], capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("[1, 2]\n", "")
 
 
 def test_an_older_transaction_that_commits_later_is_told_too(url: str) -> None:

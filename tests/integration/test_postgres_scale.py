@@ -83,8 +83,10 @@ def life(store: clew.Store) -> None:
          "postgresql://a:5432,b:5433/d"),
         ("postgresql://u:p@[::1]:1,[::2]/d", "postgresql://u:p@[::1]:1,[::2]/d",
          "postgresql://[::1]:1,[::2]/d"),
-        ("postgresql:///d?host=/run/pg&pool_size=3", "postgresql:///d?host=%2Frun%2Fpg",
+        ("postgresql:///d?host=/run/pg&pool_size=3", "postgresql:///d?host=/run/pg",
          "postgresql:///d"),
+        ("postgresql://h/d?application_name=a+b%20c&pooler=transaction&options=-c%20geqo%3Doff",
+         "postgresql://h/d?application_name=a+b%20c&options=-c%20geqo%3Doff", "postgresql://h/d"),
         ("postgres://u:a%40b@h/d", "postgres://u:a%40b@h/d", "postgresql://h/d"),
     ],
 )  # fmt: skip
@@ -102,6 +104,23 @@ def test_a_password_that_is_not_escaped_is_refused_and_not_shown(url: str) -> No
     with pytest.raises(clew.InputError, match="%XX") as refused:
         address.parse(url)
     assert "cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["host=h password=secret dbname=d", " dbname = d", "sslmode=require password='se cret'",
+     "password=secret://x", "application_name=a user=u"],
+)  # fmt: skip
+def test_keywords_of_libpq_are_no_path_and_are_not_shown(text: str) -> None:
+    for store in (text, Path(text)):
+        with pytest.raises(clew.InputError, match="give a URL") as refused:
+            address.parse(store)
+        assert "cret" not in str(refused.value)
+
+
+@pytest.mark.parametrize("path", ["a=b", "/data/host=a/clew.db", "x=1/clew.db", "password.db"])
+def test_a_path_may_hold_an_equals_sign(path: str) -> None:
+    assert address.parse(path) == Path(path)
 
 
 # ---------------------------------------------------------------- roles

@@ -114,6 +114,39 @@ def test_a_new_store_of_a_later_version_opens_and_verifies(partitions: int) -> N
 # ---------------------------------------------------------------- starting
 
 
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ("CREATE TABLE message(x INTEGER)", "a table `message` of another program"),
+        ("CREATE TABLE meta(a INTEGER)", "a table `meta` of another program"),
+        ("CREATE TABLE meta(name TEXT, value TEXT)", "a table `meta` of another program"),
+        ("CREATE VIEW turn AS SELECT 1", "a table `turn` of another program"),
+        ("CREATE SEQUENCE message_key", "a table or an index by a name of clew's of another"),
+        ("CREATE FUNCTION clew_number() RETURNS BIGINT LANGUAGE SQL AS 'SELECT CAST(1 AS BIGINT)'",
+         "a function by a name of clew's of another program"),
+    ],
+)  # fmt: skip
+def test_tables_of_another_program_are_left_alone(made: str, said: str) -> None:
+    url = server().create_database()
+    ask(url, made)
+    before = ask(url, "SELECT relname FROM pg_class ORDER BY 1")
+    with connected(url) as connection:
+        for act in (postgres_migrate.prepare, postgres_migrate.finish):
+            with pytest.raises(clew.StoreError, match=f"{said}.*use a database"):
+                act(connection)
+    assert ask(url, "SELECT relname FROM pg_class ORDER BY 1") == before
+
+
+def test_tables_of_another_schema_are_no_matter() -> None:
+    url = server().create_database()
+    ask(url, "CREATE TABLE message(x INTEGER); CREATE SCHEMA ours")
+    with clew.open(f"{url}?options=-csearch_path%3Dours,public") as store:
+        store.profile("p").create().append([clew.user("here")])
+        assert store.verify() == []
+    with pytest.raises(clew.StoreError, match="no schema to create tables in; look at search_path"):
+        clew.open(f"{url}?options=-csearch_path%3Dnone")
+
+
 def test_hosts_that_start_together_make_one_store() -> None:
     url = server().create_database()
     code = f"""if True:
@@ -162,6 +195,7 @@ class Writers:
         self._threads = [threading.Thread(target=self._run, args=(at,)) for at in range(count)]
         for thread in self._threads:
             thread.start()
+        until(lambda: len({key.partition("-")[0] for key in [*self.stored]}) == count)
         until(lambda: len(self.stored) > 20)
 
     def _run(self, name: int) -> None:

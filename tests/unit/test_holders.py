@@ -53,6 +53,15 @@ def test_dead_only_where_that_is_known(field: int, value: str, dead: bool) -> No
     assert is_dead(":".join(fields)) is dead
 
 
+def test_where_machines_share_a_store_a_name_of_one_proves_nothing() -> None:
+    """Two made from one image have the same; an earlier boot and a machine that runs look alike."""
+    fields = new_holder().split(":")
+    fields[1] = "other-boot"
+    holder = ":".join(fields)
+    assert is_free(holder, 100, 10, 105)
+    assert not is_free(holder, 100, 10, 105, shared=True)
+
+
 def test_another_machine_is_never_called_dead() -> None:
     fields = new_holder().split(":")
     fields[0], fields[1] = "other-machine", "other-boot"
@@ -66,9 +75,16 @@ def test_a_name_that_is_no_process_does_not_die(holder: str) -> None:
 
 @pytest.mark.parametrize(
     ("held_at", "now", "free"),
-    [(100, 100, False), (100, 109, False), (100, 110, True), (100, 99, True), (100, 10_000, True)],
+    [
+        (100, 100, False),
+        (100, 109, False),
+        (100, 110, True),
+        (100, 91, False),
+        (100, 90, True),
+        (100, 10_000, True),
+    ],
 )
 def test_a_right_is_free_by_time(held_at: int, now: int, free: bool) -> None:
-    """Also when the clock has gone back: a holder from the future would hold for ever."""
+    """Also when the clock has gone far back: a holder from the future would hold for ever."""
     assert is_free("worker", held_at, 10, now) is free
     assert is_free(None, None, None, now)

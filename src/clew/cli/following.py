@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from clew.cli import timeline
 from clew.cli.lines import Line
 from clew.cli.transcript import Look, message_lines
 from clew.domain.changes import Change
 from clew.domain.messages import Message
+from clew.errors import NotFound
 from clew.store.conversation import Conversation
 from clew.store.profile import Profile
 
@@ -28,6 +29,15 @@ _SAID = {
 
 def events(profile: Profile, conversation: Conversation, last: int) -> Iterator[Message | Change]:
     """The newest messages, then everything that happens, until the conversation is deleted."""
+    try:
+        yield from _events(profile, conversation, last)
+    except NotFound:  # what was to be shown is gone already
+        yield Change(conversation=conversation.id, kind="deleted")
+
+
+def _events(
+    profile: Profile, conversation: Conversation, last: int
+) -> Iterator[Message | Change]:  # fmt: skip
     mark = profile.mark()
     shown = 0
     for message in timeline.newest(conversation, last, hidden=False):
@@ -36,13 +46,27 @@ def events(profile: Profile, conversation: Conversation, last: int) -> Iterator[
     for change in profile.follow(conversation.id, since=mark):
         if change.kind == "appended":
             first, last_seq = change.first_seq or 0, change.last_seq or 0
-            for seq in range(max(first, shown + 1), last_seq + 1):
-                yield conversation.message(seq)
-            shown = max(shown, last_seq)
+            for message in _above(conversation, max(first - 1, shown), last_seq):
+                shown = message.seq
+                yield message
         else:
             yield change
         if change.kind == "deleted":
             return
+
+
+def _above(conversation: Conversation, seq: int, upto: int) -> Sequence[Message]:
+    """What came after a message, oldest first, hidden ones too: all of it, by one look if there is
+    nothing above `upto` yet."""
+    found: list[Message] = []
+    wanted, cursor = upto - seq, None
+    while wanted > 0:
+        page = conversation.log(
+            limit=min(wanted, timeline.PAGE), cursor=cursor, order="newest", hidden=True
+        )
+        found += [message for message in page.items if message.seq > seq]
+        wanted, cursor = page.items[-1].seq - seq - 1, page.next
+    return found[::-1]
 
 
 def lines(event: Message | Change, look: Look) -> Iterator[Line]:

@@ -7,8 +7,9 @@ PgBouncer between us and the server that lends a connection for one transaction 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -20,6 +21,8 @@ POOL_SIZE = 16
 """The server merges the flushes of commits that are under way at once: with 64 clients 16 were a
 third faster than 8, and 32 hardly faster than 16 (measured)."""
 MOST_CONNECTIONS = 1000
+_KEYWORDS = r"(^|\s)(host|hostaddr|port|dbname|user|password|passfile|service|sslmode)\s*=\s*\S"
+"""libpq's other way to name a database. As the path of a file it would show its password."""
 
 
 class Address(Struct, frozen=True):
@@ -40,6 +43,12 @@ class Address(Struct, frozen=True):
 def parse(store: str | Path | None) -> Address | Path:
     """What a caller, or CLEW_STORE, names. InputError for what is neither path nor URL of ours."""
     text = default_store() if store is None else str(store)
+    if "=" in text and re.match(r"\s*\w+\s*=", text) and re.search(_KEYWORDS, text):
+        raise InputError(
+            "the store is given by keywords of libpq (host=... dbname=...); give a URL: "
+            "postgresql://user@host:port/database, with what is special in a password written as "
+            "%XX"
+        )
     if "://" not in text:
         if text.partition(":")[0] in SCHEMES:  # pathlib makes one slash of two
             raise InputError("a URL is text; pass it to clew.open as a str, not as a Path")
@@ -61,7 +70,7 @@ def _address(url: str) -> Address:
     try:
         for host in hosts.split(","):
             _ = urlsplit(f"//{host}").port
-        given = dict(parse_qsl(query, keep_blank_values=True, strict_parsing=bool(query)))
+        given, theirs = _divided(query)
         if "@" in database:  # a slash in the password: what follows it would be shown
             raise ValueError
     except ValueError:
@@ -69,15 +78,30 @@ def _address(url: str) -> Address:
             "the URL of the store cannot be read; it is postgresql://user@host:port/database, "
             "with what is special in a password written as %XX"
         ) from None
-    size, pooler = given.pop("pool_size", str(POOL_SIZE)), given.pop("pooler", "session")
+    size, pooler = given["pool_size"], given["pooler"]
     if not size.isdecimal() or not 1 <= int(size) <= MOST_CONNECTIONS:
         raise InputError(f"pool_size is {size!r}; give a number from 1 to {MOST_CONNECTIONS}")
     if pooler not in ("session", "transaction"):
         raise InputError(f"pooler is {pooler!r}; give session or transaction")
-    options = urlencode(given, quote_via=quote)
     return Address(
-        conninfo=f"{scheme}://{rest}{'?' if options else ''}{options}",
+        conninfo=f"{scheme}://{rest}{'?' if theirs else ''}{theirs}",
         shown=f"postgresql://{hosts}/{database}",
         pool_size=int(size),
         pooled=pooler == "transaction",
     )
+
+
+def _divided(query: str) -> tuple[dict[str, str], str]:
+    """Our parameters, and the text of the others, almost as it was given. Read as libpq does, for which a
+    plus is a plus. ValueError."""
+    ours, theirs = {"pool_size": str(POOL_SIZE), "pooler": "session"}, list[str]()
+    for parameter in query.split("&") if query else ():
+        name, equals, value = parameter.partition("=")
+        if not name or not equals:
+            raise ValueError
+        if unquote(name) in ours:
+            ours[unquote(name)] = unquote(value)
+        else:
+            # libpq refuses a second "=", as in options=-c statement_timeout=5s.
+            theirs.append(f"{name}={value.replace('=', '%3D')}")
+    return ours, "&".join(theirs)

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, TypeVar
 
+from clew.store.migrations import Meta
+
 Value = str | bytes | int | float | None
 Row = tuple[Any, ...]
 T = TypeVar("T")
@@ -47,6 +49,11 @@ Unit = Callable[[Transaction], T]
 
 class Backend(Protocol):
     """A database engine under the store."""
+
+    @property
+    def meta(self) -> Meta:
+        """What the store said of itself when it was opened."""
+        ...
 
     def write(self, unit: Unit[T]) -> T:
         """Run a unit and return its result once it is durable, or raise its error."""

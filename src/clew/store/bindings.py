@@ -163,7 +163,9 @@ class Reset(Once[ResetOutcome]):
         self._id = new.id or kit.ids.conversation()
 
     def is_stored(self, tx: Transaction) -> bool:
-        return lock(tx, self._place) == self._id
+        # Waits for its own first run; another reset may have followed that.
+        bound = lock(tx, self._place)
+        return bound == self._id or tx.row("conversation_no", id=self._id) is not None
 
     def run(self, tx: Transaction) -> ResetOutcome:
         conversations.check_reason(tx, self._reason, boundary=True)

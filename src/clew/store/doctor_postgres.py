@@ -151,6 +151,7 @@ def _schema(connection: Connection) -> Iterator[Finding]:
     else:
         yield Finding("ok", "schema", f"schema {meta['schema_version']}, as this clew writes it")
     yield from doctor_rows.moved(meta)
+    yield from doctor_rows.unfinished(meta)
     if postgres_migrate.ahead(connection):
         yield Finding(
             "error", "schema",

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from clew.store.dictionary import ENOUGH
 from clew.store.findings import Ask, Finding, counted
+from clew.store.migrations import is_unfinished
 from clew.store.rights import is_free
 
 SHOWN = 5
@@ -29,6 +30,15 @@ def moved(meta: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(
             "error", "schema", f"the store was moved to {meta['moved_to']}, and is sealed here",
             "Open that one: change --store or CLEW_STORE",
+        )  # fmt: skip
+
+
+def unfinished(meta: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether the store is a copy that lacks some of its source, and that nobody can open."""
+    if is_unfinished(meta):
+        yield Finding(
+            "error", "schema", "the store is a copy that is not finished",
+            "Run `clew copy` again, which goes on where it stopped; or delete it",
         )  # fmt: skip
 
 

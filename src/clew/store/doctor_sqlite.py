@@ -57,6 +57,7 @@ def _inside(store: Path, wal: bool, clock: Clock) -> Iterator[Finding]:
             meta = dict(ask("meta"))
             yield _schema(meta)
             yield from doctor_rows.moved(meta)
+            yield from doctor_rows.unfinished(meta)
             yield _pages(ask)
             yield from doctor_rows.look(ask, f"clew.open({str(store)!r})", clock.now())
             log = Log(meta.get("store_id"), meta.get("stamp"), *ask("last_ids")[0])

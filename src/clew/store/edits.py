@@ -102,13 +102,18 @@ class Replace(Once[Appended]):
         self._uid = kit.ids.uid()
         self._rest: tuple[Prepared, ...] = ()
         self._seen: int | None = None
+        self._cuts = False
+        """Whether the first run cut something off."""
 
     def is_stored(self, tx: Transaction) -> bool:
-        if tx.row("cut_by_uid", no=self._no, uid=self._uid) is not None:
-            return True
+        if self._cuts:
+            return tx.row("cut_by_uid", no=self._no, uid=self._uid) is not None
+        assert self._first is not None
         row = conversations.lock(tx, self._no, self._name)
         found = log.find(tx, self._kit, row, self._rest, self._seen)
-        return bool(self._rest) and log.all_there(self._rest, found)
+        kept = len(self._first.uids) - len(self._rest)
+        ours = log.uids(self._rest, found) == self._first.uids[kept:]  # and not another's keys
+        return bool(self._rest) and log.all_there(self._rest, found) and ours
 
     def run(self, tx: Transaction) -> Appended:
         kit = self._kit
@@ -121,7 +126,8 @@ class Replace(Once[Appended]):
             if not self._alike(message, item):
                 break
             shared += 1
-        if shared < len(there):
+        self._cuts = shared < len(there)
+        if self._cuts:
             row, _ = cuts.cut_from(tx, kit, row, there[shared].seq, "replace", self._uid)
         seqs = tuple(message.seq for message in there[:shared])
         uids = tuple(message.uid for message in there[:shared])

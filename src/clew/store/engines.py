@@ -19,9 +19,22 @@ class NoStore(StoreError):
 
 
 def open_backend(
-    place: Address | Path, *, create: bool = True, patience: float = PATIENCE
-) -> Backend:
-    """The engine for a place. `create`: make a store if there is none; else NoStore."""
+    place: Address | Path, *, create: bool = True, patience: float = PATIENCE,
+    unfinished: bool = False,
+) -> Backend:  # fmt: skip
+    """The engine for a place. `create`: make a store if there is none; else NoStore. `unfinished`:
+    also a copy that is not finished, for who finishes it; else StoreError."""
+    backend = _opened(place, create, patience)
+    if backend.meta.unfinished and not unfinished:
+        backend.close()
+        raise StoreError(
+            f"{place if isinstance(place, Path) else place.shown} is a copy that is not finished; "
+            f"run `clew copy` again, or delete it"
+        )
+    return backend
+
+
+def _opened(place: Address | Path, create: bool, patience: float) -> Backend:
     if isinstance(place, Address):
         module = for_server("clew.store.postgres")
         return module.PostgresBackend(place, patience=patience, create=create)

@@ -22,8 +22,11 @@ def new_holder() -> str:
     )
 
 
-def is_dead(holder: str) -> bool:
-    """True only if the process that minted this holder is known to have ended."""
+def is_dead(holder: str, *, one_machine: bool = True) -> bool:
+    """True only if the process that minted this holder is known to have ended.
+
+    `one_machine`: the store is on one, so that another boot under its name is an earlier one. Where
+    several share a store that says nothing: machines made from one image have one name."""
     fields = holder.split(":")
     if len(fields) != 6:
         return False
@@ -31,7 +34,7 @@ def is_dead(holder: str) -> bool:
     if UNKNOWN in (boot, start, _boot()):
         return False
     if boot != _boot():  # another machine, unless it is known to be this one before a restart
-        return machine == _machine() != UNKNOWN
+        return one_machine and machine == _machine() != UNKNOWN
     if namespace != _namespace():
         return False
     return not pid.isdecimal() or _start(int(pid)) != start

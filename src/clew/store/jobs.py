@@ -22,7 +22,7 @@ def claim(
     now = kit.store_time(clock)
     if held_by == holder:
         return JobRight(name, fence, holder)
-    if not is_free(held_by, at, held_ttl, now):
+    if not is_free(held_by, at, held_ttl, now, shared=clock is not None):
         return None
     if done_at is not None and 0 <= now - done_at < every:
         return None

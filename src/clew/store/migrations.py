@@ -36,13 +36,20 @@ class Meta(NamedTuple):
     store_id: str
     stamp: str
     """Changes when the store is restored or copied into another life."""
+    unfinished: bool = False
+    """A copy that did not come to its end: it is opened by who copies only (engines.py)."""
 
 
 def meta_from(rows: Mapping[str, str]) -> Meta:
     """The store's record from its `meta`. StoreMoved: it has gone to another place."""
     if "moved_to" in rows:
         raise StoreMoved(rows["moved_to"])
-    return Meta(rows["store_id"], rows["stamp"])
+    return Meta(rows["store_id"], rows["stamp"], is_unfinished(rows))
+
+
+def is_unfinished(rows: Mapping[str, str]) -> bool:
+    """Whether a store is a copy that lacks some of its source (store/copy/target.py)."""
+    return "copy_of" in rows and "copy_digest" not in rows
 
 
 @cache

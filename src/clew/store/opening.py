@@ -27,12 +27,13 @@ class Parts(NamedTuple):
 
 def open_parts(
     store: str | Path | None, clock: Clock | None, ids: Ids | None, limits: Limits | None, *,
-    create: bool = True, patience: float = PATIENCE,
+    create: bool = True, patience: float = PATIENCE, unfinished: bool = False,
 ) -> Parts:  # fmt: skip
-    """Open what a caller names, or CLEW_STORE. Without `create`, NoStore where there is none."""
+    """Open what a caller names, or CLEW_STORE. Without `create`, NoStore where there is none.
+    `unfinished`: also a copy that is not finished."""
     clock = clock or SystemClock()
     place = address.parse(store)
-    backend = open_backend(place, create=create, patience=patience)
+    backend = open_backend(place, create=create, patience=patience, unfinished=unfinished)
     codec = Codec(lambda: dictionary.known(backend))
     kit = Kit(codec, ids or Ids(clock), clock, limits or Limits())
     if isinstance(place, Path):

@@ -192,6 +192,7 @@ _REFUSALS = {
 }
 """What a server says when it refuses a connection. In another language than English it is told as
 it is, as a server that cannot be reached."""
+FOREIGN = "the database has {} of another program; use a database (or schema) of its own"
 _AGAIN = "Nothing was written; the same call may be repeated with the same keys"
 _STANDBY = "the server takes no writes; is it a standby? Name the primary"
 _MEANINGS: dict[str, tuple[type[StoreError | InputError], str]] = {
@@ -208,6 +209,10 @@ _MEANINGS: dict[str, tuple[type[StoreError | InputError], str]] = {
     "42P01": (StoreError, "a table of clew is missing; run `clew migrate` as the owner"),
     "42883": (StoreError, "a function of clew is missing; run `clew migrate` as the owner"),
     "42703": (StoreError, "a column of clew is missing; run `clew migrate` as the owner"),
+    "42P07": (StoreError, FOREIGN.format("a table or an index by a name of clew's")),
+    "42710": (StoreError, FOREIGN.format("something by a name of clew's")),
+    "42723": (StoreError, FOREIGN.format("a function by a name of clew's")),
+    "3F000": (StoreError, "no schema to create tables in; look at search_path"),
     "22003": (InputError, "a number does not fit into 64 bits; give a smaller one"),
     "XX001": (Corrupt, "the server found damaged data; look at its log"),
     "XX002": (Corrupt, "the server found a damaged index; look at its log, and REINDEX"),

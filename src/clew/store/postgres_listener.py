@@ -7,7 +7,7 @@ import asyncio
 import selectors
 import socket
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 
 import psycopg
 
@@ -38,7 +38,8 @@ class Listener:
     def count(self) -> int:
         """Differs whenever something was committed since it was last asked."""
         with self._changed:
-            if self._thread is None and not self._stopping:
+            # Also anew, should one have died of what nobody thought of: followers ask each second.
+            if not self._stopping and (self._thread is None or not self._thread.is_alive()):
                 self._thread = threading.Thread(target=self._run, name="clew-listen", daemon=True)
                 self._thread.start()
             return self._count
@@ -82,7 +83,7 @@ class Listener:
             self._changed.notify_all()
             waiting, self._waiting = self._waiting, set()
         for loop, event in waiting:
-            if not loop.is_closed():
+            with suppress(RuntimeError):  # the loop is closed: nobody is left to be told
                 loop.call_soon_threadsafe(event.set)
 
     def _run(self) -> None:
@@ -90,8 +91,9 @@ class Listener:
             try:
                 with closing(connect(self._address, self._patience)) as connection:
                     self._listen(connection)
-            except (ClewError, psycopg.Error):
-                self._pause(None)
+            except (ClewError, psycopg.Error, OSError):  # OSError: no descriptor is left
+                with self._changed:
+                    self._changed.wait_for(lambda: self._stopping, LOOK)
 
     def _listen(self, connection: Connection) -> None:
         heard = None if self._address.pooled else connection

@@ -11,6 +11,7 @@ find it done.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 
 import psycopg
@@ -18,7 +19,7 @@ import psycopg
 from clew.errors import InputError, SchemaTooNew, StoreError
 from clew.store.engines import NoStore
 from clew.store.migrations import Meta, Migration, floor, known, meta_from
-from clew.store.postgres_driver import OLDEST_SERVER, Connection, query, translate
+from clew.store.postgres_driver import FOREIGN, OLDEST_SERVER, Connection, query, translate
 
 MOST_PARTITIONS = 1024
 _MADE = (
@@ -133,10 +134,31 @@ def meta_of(connection: Connection) -> dict[str, str] | None:
     """What `meta` says; None for a database without a store."""
     if query(connection, "SELECT to_regclass('meta')") == [(None,)]:
         return None
-    found = dict(query(connection, "SELECT name, value FROM meta"))
+    try:
+        found = dict(query(connection, "SELECT name, value FROM meta"))
+    except StoreError as error:
+        if isinstance(error.__cause__, psycopg.errors.UndefinedColumn):
+            raise _foreign("meta") from error
+        raise
     if "schema_version" not in found:
-        raise StoreError("the database has a table `meta` of another program; use one of its own")
+        raise _foreign("meta")
     return found
+
+
+def _foreign(table: str) -> StoreError:
+    return StoreError(FOREIGN.format(f"a table `{table}`"))
+
+
+def _refuse_foreign(connection: Connection, steps: Sequence[Migration]) -> None:
+    """Where clew's tables are to be made, others may have some of these names."""
+    names = [name for step in steps for name in re.findall(r"CREATE TABLE (\w+)", step.read())]
+    found = connection.execute(
+        "SELECT relname FROM pg_class WHERE relname = ANY(%s) "
+        "AND relnamespace = to_regnamespace(quote_ident(current_schema())) ORDER BY relname",
+        (names,),
+    ).fetchone()
+    if found is not None:
+        raise _foreign(found[0])
 
 
 def _missing(record: dict[str, str], steps: Sequence[Migration]) -> bool:
@@ -198,6 +220,8 @@ def _apply(
     if version and partitions:
         raise InputError("partitions are chosen when a store is made; this one is made already")
     fresh, applied = version == 0, version
+    if fresh:
+        _refuse_foreign(connection, steps)
     for step in steps:
         if step.number <= version:
             continue

@@ -32,7 +32,7 @@ class Notifier:
     def committed(self) -> None:
         """A commit is durable."""
         self._wanted = True
-        if self._thread is None:
+        if self._thread is None or not self._thread.is_alive():
             self._start()
         self._wake.set()
 
@@ -52,7 +52,7 @@ class Notifier:
 
     def _start(self) -> None:
         with self._starting:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="clew-notify", daemon=True)
                 self._thread.start()
 
@@ -64,7 +64,7 @@ class Notifier:
             stopping = self._stopping.is_set()
             if self._wanted:
                 self._wanted = False
-                with suppress(ClewError):
+                with suppress(ClewError, OSError):
                     self._send()
             self._stopping.wait(PAUSE)
 

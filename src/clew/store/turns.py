@@ -84,7 +84,8 @@ def is_busy(tx: Transaction, kit: Kit, row: Locked) -> bool:
 
 def is_free(kit: Kit, row: Locked) -> bool:
     """Whether another may take the right to run."""
-    return rights.is_free(row.holder, row.held_at, row.held_ttl, kit.store_time(row.clock))
+    now, shared = kit.store_time(row.clock), row.clock is not None
+    return rights.is_free(row.holder, row.held_at, row.held_ttl, now, shared)
 
 
 def close(
@@ -235,17 +236,19 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
             for d in step.deliveries
         ]
         self._seen: int | None = None
+        self._now = 0
+        """Of the first run, and so of every run: a turn that ended then was ended by this step."""
 
     def is_stored(self, tx: Transaction) -> bool:
         """Only this holder writes under its fence, so any trace of the step is the whole of it."""
         assert self._first is not None
         recorded, ended = self._first
         if ended is not None:
-            return get(tx, self._no, self._turn).state == ended.state
+            return self._has_ended(tx, ended.state)
         row = conversations.lock_fenced(tx, self._no, self._right.fence, self._right.conversation)
         if recorded.call is not None:
-            last = tx.row("model_call_last", no=self._no)
-            return last is not None and last[0] >= recorded.call
+            call = tx.row("model_call_get", no=self._no, number=recorded.call)
+            return call is not None and call[1] == self._turn
         if recorded.appended.new:
             found = log.find(tx, self._kit, row, self._prepared, self._seen)
             return log.all_there(self._prepared, found)
@@ -253,8 +256,20 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
             tx.row("inbox_state", no=self._no, number=recorded.taken[0]) == ("taken",)
         )
 
+    def _has_ended(self, tx: Transaction, state: TurnState) -> bool:
+        """Whether the turn ended, or waits, by this step and not by another who took it over: that
+        moves the fence before it ends anything."""
+        row = conversations.lock(tx, self._no, self._right.conversation)
+        turn = get(tx, self._no, self._turn)
+        if turn.state != state:
+            return False
+        if state == "waiting":  # which moves the fence by one itself
+            return row.fence == self._right.fence + 1
+        return row.fence == self._right.fence or turn.ended_at == self._now
+
     def run(self, tx: Transaction) -> tuple[Recorded, TurnEnded | None]:
-        kit, step, now = self._kit, self._step, self._kit.clock.now()
+        kit, step = self._kit, self._step
+        self._now = now = self._now or kit.clock.now()
         row = conversations.lock_fenced(tx, self._no, self._right.fence, self._right.conversation)
         if row.turn != self._turn:
             raise RightLost(row.id, self._right.fence)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from clew.errors import Corrupt
 from clew.store.backend import Row, Transaction, Value
 from clew.store.copy import conversations
-from clew.store.copy.target import Place, Target, written_by_others
+from clew.store.copy.target import Place, Target, WrittenByOthers
 
 BATCH, BYTES, STEP = 500, 4 << 20, 100
 """Rows and stored bytes of one step, and rows read at once."""
@@ -78,7 +78,7 @@ def _out_of_turn(tx: Transaction, target: Target, no: int, place: Place) -> None
 def fill(tx: Transaction, target: Target, no: int, place: Place, base: int, head: int) -> None:
     """Bring the messages of one conversation by seq, until it has base+1..head."""
     if place.head > head or place.base < base:
-        raise written_by_others(target.where)
+        raise WrittenByOthers(target.where)
     while place.head < head:
         rows = _range(tx, no, place.head + 1, min(head, place.head + BATCH))
         step = _Step(target)

@@ -10,7 +10,7 @@ from clew.store.copy import conversations, messages
 from clew.store.copy.conversations import Item, Seen
 from clew.store.copy.removal import remove
 from clew.store.copy.tables import RECORDS, Records
-from clew.store.copy.target import Place, Target, written_by_others
+from clew.store.copy.target import Place, Target, WrittenByOthers
 
 BLOB_BYTES = 8 << 20
 """After this many no more blobs go into one transaction."""
@@ -70,12 +70,12 @@ def _here(target: Target, item: Item, place: Place) -> Sequence[Sequence[Row]]:
         return [()] * len(RECORDS)
     found = target.db.read(lambda tx: conversations.one(tx, place.no))
     if found is None:
-        raise written_by_others(target.where)
+        raise WrittenByOthers(target.where)
     lost = {row[_UID] for row in found.records[_INBOX]} - {
         row[_UID] for row in item.records[_INBOX]
     }
     if lost:  # messages that were accepted in the copy
-        raise written_by_others(target.where)
+        raise WrittenByOthers(target.where)
     return found.records
 
 

@@ -14,7 +14,7 @@ from clew.store.copy.compare import Sums
 from clew.store.copy.conversations import Seen
 from clew.store.copy.report import CopyReport, Progress
 from clew.store.copy.tables import JOB, NAMES, PROMPTS, ROUTES
-from clew.store.copy.target import DIGEST, MOVED, OF, STAMP, STATE, Target, written_by_others
+from clew.store.copy.target import DIGEST, MOVED, OF, STAMP, STATE, Target, WrittenByOthers
 from clew.store.database import Database
 from clew.store.opening import open_parts
 from clew.store.verify import Problem, verify
@@ -43,8 +43,12 @@ def copy(
     begun = perf_counter()
     with _opened(source, there=True) as (origin, shown), _opened(dest) as (db, where):
         run = _Run(origin, Target(db, where, progress or _silent))
-        problems = run.copy()
-        pause = run.move() if move and not problems else None
+        try:
+            problems = run.copy()
+            pause = run.move() if move and not problems else None
+        except WrittenByOthers:
+            run.target.give_up()
+            raise
         return CopyReport(
             source=shown, dest=where, moved=pause is not None,
             conversations=run.rows["conversation"], messages=run.rows["message"],
@@ -108,7 +112,7 @@ class _Run:
         target.db.read(self._look)
         if expected is not None:
             if expected != self._name(target.digests):
-                raise written_by_others(target.where)
+                raise WrittenByOthers(target.where)
             target.note(DIGEST, None)
 
     def _look(self, tx: Transaction) -> None:
@@ -187,6 +191,7 @@ class _Seal:
 
     def __call__(self, tx: Transaction) -> None:
         tx.run("copy_pause")
+        tx.run("copy_pause_all")
         moved = tx.row("copy_moved")
         if moved is not None:
             raise StoreMoved(moved[0])
@@ -211,7 +216,7 @@ def _opened(
     place: str | Path, there: bool = False
 ) -> Generator[tuple[Database, str], None, None]:  # fmt: skip
     """A store and how it is shown; the source has to be `there`."""
-    parts = open_parts(place, None, None, None, create=not there)
+    parts = open_parts(place, None, None, None, create=not there, unfinished=True)
     try:
         where = parts.place.absolute() if isinstance(parts.place, Path) else parts.place
         yield Database(parts.backend, parts.kit), str(where)

@@ -90,8 +90,7 @@ class Target:
         before = self.state
 
         def unit(tx: Transaction) -> State:
-            row = tx.row("copy_state_lock")
-            found = State() if row is None else msgspec.json.decode(row[0], type=State)
+            found = _state(tx)
             if found.run == before.run and found.step == before.step + 1:
                 return found  # the commit was in doubt, and had gone through
             if (found.run, found.step) != (before.run, before.step):
@@ -105,6 +104,16 @@ class Target:
             return state
 
         self.state = self.db.backend.write(unit)
+
+    def give_up(self) -> None:
+        """Others wrote here (they had it open): it is their store now. A digest of nothing marks it
+        as no unfinished copy, which nobody could open, and never as one to go on with."""
+
+        def unit(tx: Transaction) -> None:
+            if self.state.run in ("", _state(tx).run):  # else another copy has begun
+                tx.run("copy_meta_set", name=DIGEST, value="")
+
+        self.db.backend.write(unit)
 
     def note(self, name: str, value: str | None) -> None:
         """Write one row of `meta`, or take it away."""
@@ -143,17 +152,25 @@ class Target:
         return state
 
 
-def written_by_others(where: str) -> InputError:
-    """The error for a copy that is one no more."""
-    return InputError(
-        f"{where} was written to by others since it was copied, and that would be lost. Use it as "
-        f"a store of its own, or copy to an empty place"
-    )
+class WrittenByOthers(InputError):
+    """For a copy that is one no more."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(
+            f"{where} was written to by others since it was copied, and that would be lost. Use it "
+            f"as a store of its own, or copy to an empty place"
+        )
 
 
 def _check_own(tx: Transaction, state: State, where: str) -> None:
     if tx.rows("copy_newest")[0] != (state.message, state.change):
-        raise written_by_others(where)
+        raise WrittenByOthers(where)
+
+
+def _state(tx: Transaction) -> State:
+    """The state as it is, locked."""
+    row = tx.row("copy_state_lock")
+    return State() if row is None else msgspec.json.decode(row[0], type=State)
 
 
 def _text(state: State) -> str:

@@ -32,7 +32,8 @@ lower(coalesce(c.title_user, c.title_llm, c.title_derived, '') COLLATE "C")
 -- The server checks its pages (checksums) and keys itself; what it knows to be unfit it lists.
 SELECT coalesce((
   SELECT 'index ' || CAST(CAST(indexrelid AS regclass) AS TEXT) || ' is not valid; REINDEX it'
-  FROM pg_index WHERE indrelid = CAST('message' AS regclass) AND NOT indisvalid LIMIT 1), 'ok')
+  FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+  WHERE relnamespace = CAST(current_schema() AS regnamespace) AND NOT indisvalid LIMIT 1), 'ok')
 
 -- name: foreign_keys
 -- Rows without their parent: the server never looks again at what was loaded while its triggers
@@ -240,6 +241,11 @@ conversation_id
 -- name: copy_pause
 -- Waits for all who write to a conversation, and has the next ones wait.
 LOCK TABLE conversation IN EXCLUSIVE MODE
+
+-- name: copy_pause_all
+-- Then for those who lock no conversation, too: the guard at the end of every unit reads `meta`.
+-- Who is past it has committed when this is held; who is not waits there, and is refused.
+LOCK TABLE meta IN ACCESS EXCLUSIVE MODE
 
 -- name: copy_conversation_insert
 -- Without its messages; what may change follows (copy_conversation_update).

@@ -125,6 +125,9 @@ conversation
 -- The unit has the file's write lock already.
 SELECT NULL
 
+-- name: copy_pause_all
+SELECT NULL
+
 -- name: copy_conversation_insert
 -- Without its messages; what may change follows (copy_conversation_update).
 INSERT INTO conversation(id, profile, kind, source, origin, base, head, affinity, created_at,

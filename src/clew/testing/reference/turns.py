@@ -16,7 +16,7 @@ from clew.testing.reference.values import key, label, plain_json
 
 def is_free(state: State, now: int) -> bool:
     """Whether another may take the right. Nobody dies here, so only time frees it."""
-    return state.holder is None or not 0 <= now - state.held_at < state.held_ttl
+    return state.holder is None or abs(now - state.held_at) >= state.held_ttl
 
 
 def is_busy(state: State, now: int) -> bool:
