@@ -92,8 +92,8 @@ def _address(url: str) -> Address:
 
 
 def _divided(query: str) -> tuple[dict[str, str], str]:
-    """Our parameters, and the text of the others, almost as it was given. Read as libpq does, for which a
-    plus is a plus. ValueError."""
+    """Our parameters, and the text of the others, almost as it was given. Read as libpq does, for
+    which a plus is a plus. ValueError."""
     ours, theirs = {"pool_size": str(POOL_SIZE), "pooler": "session"}, list[str]()
     for parameter in query.split("&") if query else ():
         name, equals, value = parameter.partition("=")
