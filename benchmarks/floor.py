@@ -21,7 +21,7 @@ import apsw
 PRAGMAS = (
     "journal_mode=WAL",
     "synchronous=FULL",
-    "cache_size=-65536",
+    "cache_size=-32768",
     "foreign_keys=ON",
     "trusted_schema=OFF",
 )

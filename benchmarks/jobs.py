@@ -25,8 +25,8 @@ from typing import Protocol, cast
 from benchmarks.envs import WORK
 from benchmarks.measure import NotRun, Outcome, Reading, Target
 
-AREAS = ("store", "postgres")
-"""Each is a package benchmarks.<area> with JOBS and the functions of `Area`."""
+AREAS = {"store": "store", "postgres": "postgres", "import": "importing"}
+"""The package below benchmarks of each, with JOBS and the functions of `Area`."""
 
 QUICK_SECONDS = 47.0
 """The command promises to end within 50."""
@@ -102,7 +102,7 @@ class Area(Protocol):
 
 def area_of(name: str) -> Area:
     """The package of an area."""
-    return cast(Area, import_module(f"benchmarks.{name}"))
+    return cast(Area, import_module(f"benchmarks.{AREAS[name]}"))
 
 
 def jobs(area: str) -> tuple[Job, ...]:

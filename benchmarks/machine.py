@@ -28,7 +28,7 @@ def header(area: str, quick: bool, own: dict[str, str]) -> dict[str, str]:
         "disk": _disk(),
         "software": f"Python {platform.python_version()}, SQLite {apsw.sqlite_lib_version()}, "
         + ", ".join(_version(package) for package in ("apsw", "msgspec", "zstandard", "clew")),
-        "peers": ", ".join(map(_peer, envs.of(area).values())),
+        "peers": ", ".join(map(_peer, envs.of(area).values())) or "none",
         **own,
     }
 

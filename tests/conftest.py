@@ -19,6 +19,15 @@ settings.register_profile("ci", max_examples=300, deadline=None, suppress_health
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--fuzz", type=float, default=5, metavar="SECONDS", help="how long to fuzz each format"
+    )
+    parser.addoption(
+        "--fuzz-seed", default=None, metavar="SEED", help="what a failed fuzz test named"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requires(*features): only on backends that provide these")
 

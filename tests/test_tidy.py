@@ -30,12 +30,16 @@ NOT_OURS = re.compile(r"\.(?!ci$)|__pycache__|.+\.egg-info|(venv|build|dist)$")
 
 LAYERS = (
     {"errors", "ids", "clock", "config"}, {"domain"}, {"context"}, {"store"},
-    {"__init__", "aio", "testing"}, {"cli"},
+    {"importers"}, {"exporters"}, {"__init__", "aio", "testing"}, {"cli"},
 )  # fmt: skip
 """Imports point upwards in this list; only those of the first line know each other."""
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
 BELOW = r"(sqlite\w*|postgres\w*|migrate|doctor\w*|copying|restore|search/connection)"
-KNOWS_AN_ENGINE = re.compile(rf"store/{BELOW}\.py|cli/version\.py|testing/postgres\.py")
+FOREIGN = r"importers/(foreign|formats/\w+)\.py"
+"""What reads the SQLite files of other tools: statements about their tables, none of ours."""
+KNOWS_AN_ENGINE = re.compile(
+    rf"store/{BELOW}\.py|cli/version\.py|testing/postgres\.py|{FOREIGN}"
+)
 """Below the waist, and tools for broken files. All other modules run named statements."""
 ENGINES = ("apsw", "psycopg")
 DIALECTS = ("sqlite", "postgres")

@@ -66,6 +66,7 @@ if TYPE_CHECKING:
         Corrupt,
         CutOvertaken,
         Ended,
+        ImportOvertaken,
         InboxFull,
         InputError,
         InvalidCompaction,
@@ -107,7 +108,7 @@ __all__ = [
     "Conversation", "ConversationInfo", "ConversationReader", "ConversationSummary",
     "Corrupt", "Cut", "CutOutcome",
     "CutOvertaken", "Delivered", "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image",
-    "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor", "Job",
+    "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor", "Job",
     "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message", "ModelCall",
     "ModelUsage", "NewConversation", "NotFound", "Overtaken", "Page", "Part", "Parts", "Place",
     "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Received",
@@ -134,7 +135,7 @@ _HOMES = {
     "clew.domain.turns": "CallPlan CallResult Delivered Delivery ModelCall ModelUsage Recorded "
     "Right Turn TurnEnded TurnKnown TurnQueued Usage",
     "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError Corrupt CutOvertaken Ended "
-    "InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound Overtaken "
+    "ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound Overtaken "
     "ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale StoreClosed StoreError "
     "StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
     "clew.store.aliases": "Alias",

@@ -17,6 +17,7 @@
     │   ├── RightLost         another holder has taken the right to run
     │   ├── Cancelled         the attempt was cancelled, failed or committed by nobody
     │   ├── Overtaken         the view moved while the summary was written
+    │   ├── ImportOvertaken   somebody wrote since an import was planned (retryable)
     │   ├── CutOvertaken      messages follow the cut; open its line as a branch
     │   └── InvalidCompaction a body that breaks a rule of compactions
     └── StoreError            the store cannot serve
@@ -198,6 +199,16 @@ class Overtaken(Refused):
     def __init__(self, attempt: int) -> None:
         self.attempt = attempt
         super().__init__(f"attempt {attempt} was overtaken by a cut or another compaction")
+
+
+class ImportOvertaken(Refused):
+    """Somebody wrote to the conversation, or made it, since an import was planned; plan again."""
+
+    retryable = True
+
+    def __init__(self, conversation: str) -> None:
+        self.conversation = conversation
+        super().__init__(f"{conversation} has changed since the import looked at it; import again")
 
 
 class CutOvertaken(Refused):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import sys
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from clew.cli.main import main
 
-from .helpers import Demo
+from .helpers import Demo, Run
 
 if sys.platform == "win32":
     pytest.skip("no pseudo-terminals", allow_module_level=True)
@@ -142,6 +143,13 @@ def test_leaving_a_question(demo: Demo) -> None:
     assert code == 130
     with demo.open() as store:
         assert store.profile("default").open(demo.ids.trip).info().message_count == 2
+
+
+def test_a_search_says_how_to_read_on(demo: Demo, run: Run) -> None:
+    _, shown = terminal("search", "scheduler", "-n", "2", NO_COLOR="1")
+    command = re.search(r"To read on at one: clew (show \w+ --around \d+)\n", shown)
+    assert command is not None
+    assert "question 58 about the scheduler" in run(*shlex.split(command[1])).stdout
 
 
 def test_a_question_before_a_restore(demo: Demo, tmp_path: Path) -> None:

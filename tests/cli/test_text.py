@@ -29,7 +29,7 @@ def test_nothing_visible_acts(value: str) -> None:
 
 def test_how_controls_are_shown() -> None:
     shown = text.visible("a\x00\x1b[1m\r\nb\rc\x7f\x9b\u202e\ud800\td")
-    assert shown == "a^@^[[1m\nb^Mc<7F><9B><U+202E><U+D800>\td"
+    assert shown == "a^@^[[1m\nb^Mc<7F><9B><U+202E><U+D800>    d"
     assert text.visible("plain – schön 京都\n") == "plain – schön 京都\n"
 
 
@@ -52,7 +52,23 @@ def test_json_where_the_stream_is_narrow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "width"), [("abc", 3), ("京都", 4), ("é", 1), ("e\u0301", 1), ("\u200b", 0), ("★", 1)]
+    ("value", "width"),
+    [
+        ("abc", 3),
+        ("京都", 4),
+        ("é", 1),
+        ("e\u0301", 1),
+        ("\u200b", 0),
+        ("★", 1),
+        ("👍", 2),
+        ("\U0001fae8", 2),
+        ("\U0001f39e", 2),
+        ("🇩🇪", 4),
+        ("❤\ufe0f", 2),
+        ("\u0600", 1),
+        ("\xad", 1),
+        ("שלום", 4),
+    ],
 )
 def test_widths(value: str, width: int) -> None:
     assert text.cells(value) == width
@@ -111,6 +127,7 @@ def test_a_table_fits_its_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     out = Terminal()
     columns = [Column("A", "yellow"), Column("TITLE", flexible=True), Column("N", right=True)]
     Screen(out).table(columns, [["x", "京" * 50, "7"], ["y", ("short", "bold"), "1,234"]])
+    Screen(out).table(columns, [["y" * 99, "京" * 50, "7"]])
     lines = out.getvalue().splitlines()
     assert "\x1b[33mx\x1b[0m" in lines[1]
     for line in lines:

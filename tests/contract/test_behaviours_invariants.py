@@ -138,6 +138,8 @@ REFUSED = [
     ("I-15", "INSERT INTO binding SELECT profile, source, 'other', conversation, 0 FROM binding"),
     ("I-16", "DELETE FROM conversation WHERE no = {conv}"),
     ("I-17", "UPDATE conversation SET origin = 99 WHERE no = {branch}"),
+    ("I-19", "UPDATE conversation SET imported_to = head + 1 WHERE no = {conv}"),
+    ("I-19", "UPDATE conversation SET imported_to = base - 1 WHERE no = {branch}"),
     *LOOSE,
 ]  # fmt: skip
 

@@ -86,6 +86,30 @@ def test_pages_join_to_the_whole_log(conv: clew.Conversation, order, limit: int)
         assert found == (expected if order == "oldest" else expected[::-1])
 
 
+@pytest.mark.parametrize("order", ["oldest", "newest"])
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_stretch_of_the_log_is_read_alone(conv: clew.Conversation, order, hidden: bool) -> None:
+    """Pages of it join to it, from either end; a message counts where it stands."""
+    talk(conv, *"abcdefgh")
+    conv.cut(conv.message(7).uid)
+    talk(conv, *"ij")
+    conv.append([clew.user("C", replaces=3)])
+    whole = list(conv.messages(hidden=hidden))
+    for first, last in ((1, None), (3, 10), (4, 8), (7, 8), (9, 3), (11, 99), (-5, 2), (40, None)):
+        end = 1 << 40 if last is None else last
+        expected = [m for m in whole if first <= (m.seq if hidden else m.replaces or m.seq) <= end]
+        assert list(conv.messages(hidden=hidden, first=first, last=last)) == expected
+        found, cursor = [], None
+        while True:
+            page = conv.log(
+                limit=2, cursor=cursor, order=order, hidden=hidden, first=first, last=last
+            )
+            found += page.items
+            if (cursor := page.next) is None:
+                break
+        assert found == (expected if order == "oldest" else expected[::-1])
+
+
 def test_a_page_neither_shifts_nor_repeats_when_more_is_appended(conv: clew.Conversation) -> None:
     talk(conv, *"abcd")
     page = conv.log(limit=2, order="newest")

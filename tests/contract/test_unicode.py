@@ -20,6 +20,8 @@ from talk import HOLDER, begun, compact, talk, texts
 
 import clew
 from clew import CallPlan, CallResult, Draft, Role, Text, ToolCall, ToolResult
+from clew.domain.turns import Spent, Usage
+from clew.store.landing import Landing, Spend
 from clew.testing.reference import ReferenceStore
 
 PAIR = "a\ud83d\ude00b\U0001f600"
@@ -164,6 +166,7 @@ REFUSED: dict[str, Callable[[clew.Profile, clew.Conversation, str], Any]] = {
     "inbox.key": lambda p, c, bad: _waiting(c, key=bad),
     "turn.key": lambda p, c, bad: c.begin_turn([clew.user("x")], key=bad),
     "model_call.model": lambda p, c, bad: c.plan_call(CallPlan(model=bad)),
+    "model_call.api_group": lambda p, c, bad: p.importing().land([_spending(c.id, bad)]),
     "inbound.account": lambda p, c, bad: p.receive("r", [], source="s", account=bad, key="k"),
     "inbound.key": lambda p, c, bad: p.receive("r", [], source="s", account="a", key=bad),
     "inbound.source": lambda p, c, bad: p.receive("r", [], source=bad, account="a", key="k"),
@@ -176,6 +179,12 @@ REFUSED: dict[str, Callable[[clew.Profile, clew.Conversation, str], Any]] = {
     "todo.state": lambda p, c, bad: c.set_todos([clew.Todo("t", bad)]),  # pyright: ignore
 }
 """Names: what is compared has to be stored exactly, so it is refused."""
+
+
+def _spending(id: str, group: str) -> Landing:
+    spend = Spend(group, Spent(model="m", usage=Usage()), 0, 0)
+    return Landing(id, "s", (spend,), None, 0, None, None)
+
 
 OURS = {
     "meta.name", "meta.value", "end_reason.reason", "conversation.profile", "conversation.kind",

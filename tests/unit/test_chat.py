@@ -23,6 +23,7 @@ from clew import (
     Unknown,
 )
 from clew.context.chat import closed_calls
+from clew.context.entries import Entry
 from clew.domain.chat import chat_of, draft_of, split_results
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": '{"x":1}'}}
@@ -191,16 +192,16 @@ def test_one_message_for_each_result() -> None:
     assert split_results((Text("x"), results[0])) == [(Text("x"), results[0])]
 
 
-def call(*ids: str) -> tuple[Any, ...]:
-    return Role.ASSISTANT, tuple(ToolCall(id, "run") for id in ids), None, None
+def call(*ids: str) -> Entry:
+    return Entry(Role.ASSISTANT, tuple(ToolCall(id, "run") for id in ids))
 
 
-def answer(*ids: str) -> tuple[Any, ...]:
-    return Role.TOOL, tuple(ToolResult(id, "ok") for id in ids), None, None
+def answer(*ids: str) -> Entry:
+    return Entry(Role.TOOL, tuple(ToolResult(id, "ok") for id in ids))
 
 
-def say(text: str = "x") -> tuple[Any, ...]:
-    return Role.USER, (Text(text),), None, None
+def say(text: str = "x") -> Entry:
+    return Entry(Role.USER, (Text(text),))
 
 
 @pytest.mark.parametrize(
@@ -224,10 +225,11 @@ def say(text: str = "x") -> tuple[Any, ...]:
     ids=str,
 )  # fmt: skip
 def test_every_call_is_answered_once_right_behind_it(
-    entries: list[Any], expected: list[str]
+    entries: list[Entry], expected: list[str]
 ) -> None:
     said: list[str] = []
-    for role, parts, _, _ in closed_calls(entries):
+    closed: Any = closed_calls(entries)
+    for role, parts, *_ in closed:
         match parts[0]:
             case ToolCall():
                 said.append("call " + " ".join(part.id for part in parts))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clew.cli.settings import Settings
 from clew.store.address import Address, parse
+from clew.store.findings import counted
 
 
 def no_store(settings: Settings) -> None:
@@ -23,10 +24,26 @@ def no_conversations(settings: Settings, profiles: tuple[tuple[str, int], ...]) 
     notes = settings.notes
     notes.line(f"There are no conversations in profile {settings.profile!r} yet.")
     if profiles:
-        names = ", ".join(f"{name} ({count})" for name, count in profiles)
+        names = ", ".join(f"{name} ({count:,})" for name, count in profiles)
         notes.line(f"Profiles of this store: {names}. Choose one with --profile NAME.")
     else:
         _first_lines(settings)
+
+
+def only_others(settings: Settings, count: int, archived: bool) -> None:
+    """The profile is not empty, but a list of it is: all are archived, or are sub-agents."""
+    if archived:
+        listing = settings.command("list --archived")
+        settings.notes.line("Every conversation here is archived: ", (listing, "cyan"))
+        return
+    settings.notes.line(
+        f"No conversation is left here but {counted(count, 'sub-agent')} of deleted ones, which no "
+        "list has."
+    )
+    finding, removing = settings.command("search WORDS"), settings.command("delete ID")
+    settings.notes.line(
+        "Their messages are found: ", (finding, "cyan"), "; ", (removing, "cyan"), " removes one."
+    )
 
 
 def nothing_passes(settings: Settings, what: str = "conversation") -> None:
@@ -47,7 +64,9 @@ def opening_lines(settings: Settings, profile: str) -> list[str]:
 
 def _first_lines(settings: Settings) -> None:
     notes = settings.notes
-    notes.line("Add the first conversation from Python:")
+    importing = settings.command("import --discover")
+    notes.line("Bring in what other tools have on this machine: ", (importing, "cyan"))
+    notes.line("Or add the first conversation from Python:")
     notes.line()
     for line in opening_lines(settings, settings.profile):
         notes.line("    ", (line, "cyan"))

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from clew.cli.elsewhere import Name
 from clew.cli.lines import BLANK, Line, line
 from clew.cli.screen import Piece
 from clew.cli.text import one_line, short_id
-from clew.cli.times import ago, moment
+from clew.cli.times import ago, day, moment
 from clew.domain.conversations import ConversationInfo
 from clew.store.findings import counted
 
+NAMES = 3
+"""Ids in other tools that are shown."""
+KINDS = {"branch": "branch", "delegate": "sub-agent"}
+"""Kinds of conversations as people call them."""
 
-def heading(info: ConversationInfo, now: int) -> Iterator[Line]:
-    """Title, id, where it belongs, and what is special about it."""
+
+def heading(
+    info: ConversationInfo, now: int, inside: str = "", names: Sequence[Name] = ()
+) -> Iterator[Line]:
+    """Title, ids, where it belongs, what began in it, and what is special about it."""
     yield line(0, (title_of(info), "bold"))
     yield line(0, ("id       ", "dim"), (one_line(info.id), "yellow"))
+    if names:
+        more = f", and {len(names) - NAMES:,} more" if len(names) > NAMES else ""
+        yield line(0, ("also     ", "dim"), ", ".join(map(str, names[:NAMES])) + more)
     yield line(0, ("where    ", "dim"), *_where(info))
-    times = f"begun {moment(info.created_at)}, active {ago(info.active_at, now)}"
+    times = f"begun {moment(info.created_at)}, active {_active(info.active_at, now)}"
     yield line(0, ("messages ", "dim"), f"{info.message_count:,}  ", (times, "dim"))
+    if inside:
+        yield line(0, ("inside   ", "dim"), (inside, "dim"))
     state = list(states(info, now))
     if state:
         yield line(0, ("state    ", "dim"), ("; ".join(state), "yellow"))
     yield BLANK
+
+
+def _active(at: int, now: int) -> str:
+    age = ago(at, now)
+    return moment(at) if age == day(at) else f"{moment(at)} ({age})"
 
 
 def title_of(info: ConversationInfo) -> str:
@@ -43,9 +61,9 @@ def _where(info: ConversationInfo) -> Iterator[Piece | str]:
 def states(info: ConversationInfo, now: int) -> Iterator[str]:
     """What makes this one unlike others."""
     if info.kind != "root":
-        origin = short_id(info.origin) if info.origin else "one that was deleted"
+        origin = short_id(info.origin) if info.origin else "a conversation that was deleted"
         at = f" from #{info.base}" if info.base else ""
-        yield f"{info.kind} of {origin}{at}"
+        yield f"{KINDS[info.kind]} of {origin}{at}"
     if info.turn is not None:
         yield f"turn {info.turn} is open"
     if info.waiting:

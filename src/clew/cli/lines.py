@@ -8,6 +8,9 @@ from typing import Any, NamedTuple, Protocol, TextIO
 from clew.cli.registry import STYLED, load
 from clew.cli.screen import Piece, Screen
 
+WIDEST = 100
+"""Columns; longer lines are hard to read."""
+
 
 class Line(NamedTuple):
     """Pieces of text at an indent; the text holds no line ends and nothing that acts."""

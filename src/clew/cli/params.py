@@ -36,6 +36,20 @@ class ConversationId(TextType):
         return load(CANDIDATES).matching(settings, incomplete)
 
 
+class Seq(MicrosType):
+    """The number of a message, as `show` prints it: 12 or #12."""
+
+    name = "seq"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        digits = str(value).removeprefix("#")
+        if not (digits.isascii() and digits.isdecimal() and len(digits) < 19 and int(digits)):
+            self.fail(f"{value!r} is no number of a message; give 12 or #12", param, ctx)
+        return int(digits)
+
+
 class Moment(MicrosType):
     """A point in time, as microseconds."""
 

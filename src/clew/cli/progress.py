@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Literal
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from clew.cli.screen import Screen
 
@@ -15,7 +23,9 @@ Report = Callable[[int, int], None]
 
 
 @contextmanager
-def progress(notes: Screen, label: str) -> Generator[Report, None, None]:
+def progress(
+    notes: Screen, label: str, unit: Literal["items", "bytes"] = "items"
+) -> Generator[Report, None, None]:
     """A bar for the time of the block; it is gone afterwards."""
     if not notes.is_terminal:
         yield lambda done, total: None
@@ -27,7 +37,8 @@ def progress(notes: Screen, label: str) -> Generator[Report, None, None]:
     )
     columns = (
         TextColumn("{task.description}"), BarColumn(40, complete_style="cyan"),
-        MofNCompleteColumn(), TimeRemainingColumn(),
+        DownloadColumn(binary_units=True) if unit == "bytes" else MofNCompleteColumn(),
+        TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True) as bars:
         task = bars.add_task(label, total=None)

@@ -13,7 +13,7 @@ import click
 
 from clew.cli.settings import settings_of
 
-READ, CHANGE, KEEP, OTHER = "Read", "Change", "Keep", "Other"
+READ, TRANSFER, CHANGE, KEEP, OTHER = "Read", "In and out", "Change", "Keep", "Other"
 
 
 class Entry(NamedTuple):
@@ -32,6 +32,10 @@ COMMANDS = {
     "resume": Entry(READ, "resume", "Say how to go on with a conversation."),
     "stats": Entry(READ, "stats", "Count what a profile holds."),
     "profiles": Entry(READ, "stats", "List the profiles of the store.", "profiles"),
+    "import": Entry(TRANSFER, "import_", "Import other tools' conversations."),
+    "export": Entry(
+        TRANSFER, "export", "Write conversations to files, for clew, other tools and people."
+    ),
     "rename": Entry(CHANGE, "label", "Give a conversation a title.", "rename"),
     "pin": Entry(CHANGE, "label", "Keep conversations on top of the list.", "pin"),
     "unpin": Entry(CHANGE, "label", "Take a pin off again.", "unpin"),
@@ -48,6 +52,7 @@ COMMANDS = {
     "migrate": Entry(KEEP, "migrate", "Bring the store up to date, or make one."),
     "verify": Entry(KEEP, "verify", "Check every invariant of the store."),
     "doctor": Entry(KEEP, "doctor", "Say what is wrong with the store and what to do."),
+    "demo": Entry(OTHER, "demo", "Show what clew does, in a scratch folder."),
     "completion": Entry(OTHER, "completion", "Complete commands and ids in your shell."),
 }
 
@@ -128,7 +133,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section in (READ, CHANGE, KEEP, OTHER):
+        for section in (READ, TRANSFER, CHANGE, KEEP, OTHER):
             rows = [(n, e.summary) for n, e in COMMANDS.items() if e.section == section]
             with formatter.section(section):
                 formatter.write_dl(rows)

@@ -1,8 +1,8 @@
 """A context as Chat Completions messages.
 
-Tool results follow their calls; a call without a result gets a synthetic one, in the rendering
-only; thinking goes only to the model that made it. The budget is a later concern: what the
-compaction in effect and the log say is rendered whole.
+What was one message of an API is one again; tool results follow their calls; a call without a
+result gets a synthetic one, in the rendering only; thinking goes only to the model that made it.
+The budget is a later concern: what the compaction in effect and the log say is rendered whole.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from clew.context.entries import Entry, entry_of, joined
 from clew.domain.chat import BlobReader, chat_of, has_more, is_function_result, split_results
 from clew.domain.compactions import Inline, Ref, Stub
 from clew.domain.messages import Message, Role
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
 
 INTERRUPTED = "[interrupted: this call did not finish]"
 
-Entry = tuple[Role, Parts, str | None, Any]
-"""(role, parts, author, meta)"""
-
 
 def chat_context(
     inputs: ContextInputs, blob: BlobReader, model: str | None = None
@@ -31,7 +29,7 @@ def chat_context(
     rendered: list[dict[str, Any]] = []
     if inputs.prompt is not None:
         rendered.append({"role": "system", "content": inputs.prompt})
-    for role, parts, author, meta in closed_calls(_entries(inputs)):
+    for role, parts, author, meta, _, _ in closed_calls(joined(_entries(inputs))):
         shown = _for_model(parts, model)
         if parts and not shown and not has_more(meta):
             continue  # nothing but another model's thinking
@@ -45,16 +43,12 @@ def _entries(inputs: ContextInputs) -> Iterator[Entry]:
         match item:
             case Inline(role=role, parts=parts):
                 if parts:
-                    yield role, parts, None, None
+                    yield Entry(role, parts)
             case Stub(text=text):
                 yield _stub(messages[0], text)
             case Ref():
-                yield from map(_entry, messages)
-    yield from map(_entry, inputs.messages)
-
-
-def _entry(message: Message) -> Entry:
-    return message.role, message.parts, message.author, message.meta
+                yield from map(entry_of, messages)
+    yield from map(entry_of, inputs.messages)
 
 
 def _stub(message: Message, text: str) -> Entry:
@@ -65,7 +59,8 @@ def _stub(message: Message, text: str) -> Entry:
         if isinstance(part, ToolResult)
     )
     calls: Parts = tuple(part for part in message.parts if not isinstance(part, Text | ToolResult))
-    return message.role, parts or (Text(text), *calls), message.author, None
+    shown = parts or (Text(text), *calls)
+    return Entry(message.role, shown, message.author, None, message.api_group, (message,))
 
 
 def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
@@ -80,7 +75,7 @@ def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
     behind: dict[int, list[Entry]] = {}
     open_calls: dict[str, list[int]] = {}
     for at, entry in enumerate(listed):
-        if entry[0] is Role.ASSISTANT and (ids := call_ids(entry[1])):
+        if entry.role is Role.ASSISTANT and (ids := call_ids(entry.parts)):
             unanswered[at], behind[at] = list(ids), []
             for call in ids:
                 open_calls.setdefault(call, []).append(at)
@@ -88,7 +83,7 @@ def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
             for place, results in _by_call(entry, open_calls).items():
                 for result in results:
                     unanswered[place].remove(result.call_id)
-                behind[place].append((entry[0], tuple(results), *entry[2:]))
+                behind[place].append(entry._replace(parts=tuple(results)))
     for at, entry in enumerate(listed):
         if not _is_results(entry):
             yield entry
@@ -99,13 +94,13 @@ def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _is_results(entry: Entry) -> bool:
-    return entry[0] is Role.TOOL and not is_function_result(entry[3])
+    return entry.role is Role.TOOL and not is_function_result(entry.meta)
 
 
 def _by_call(entry: Entry, open_calls: dict[str, list[int]]) -> dict[int, list[ToolResult]]:
     """The results of a message by the place of the call that each of them answers."""
     found: dict[int, list[ToolResult]] = {}
-    for part in entry[1]:
+    for part in entry.parts:
         if isinstance(part, ToolResult) and (places := open_calls.get(part.call_id)):
             found.setdefault(places.pop(), []).append(part)
     return found
@@ -113,7 +108,7 @@ def _by_call(entry: Entry, open_calls: dict[str, list[int]]) -> dict[int, list[T
 
 def _interrupted(calls: list[str]) -> Entry:
     results = tuple(ToolResult(call, INTERRUPTED, is_error=True) for call in calls)
-    return Role.TOOL, results, None, None
+    return Entry(Role.TOOL, results)
 
 
 def _for_model(parts: Parts, model: str | None) -> Parts:

@@ -95,9 +95,28 @@ Parts = tuple[Part, ...]
 def check_parts(parts: Parts) -> None:
     """Refuse what would not come back: a message that cannot be decoded must not be written."""
     for part in parts:
-        if type(part) is Text and isinstance(part.text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            continue
-        _check_part(part)
+        if not _is_plain(part):
+            _check_part(part)
+
+
+def _is_plain(part: object) -> bool:
+    """Whether a part is seen to be right at once, as most are: the whole check takes as long as
+    encoding the message."""
+    match part:
+        case Text(text=str()):
+            return True
+        case ToolResult(call_id=str(), content=str(), name=None | str(), is_error=bool()):
+            return True
+        case ToolCall(id=str(), name=str(), arguments=str(), kind=str(), extra=None):
+            return True
+        case Reasoning():
+            rest = (part.model, part.signature, part.data, part.id)
+            return isinstance(part.text, str) and all(  # pyright: ignore[reportUnnecessaryIsInstance]
+                value is None or isinstance(value, str)  # pyright: ignore[reportUnnecessaryIsInstance]
+                for value in rest
+            )
+        case _:
+            return False
 
 
 def _check_part(part: Part) -> None:

@@ -45,6 +45,18 @@ class Usage(Struct, frozen=True, omit_defaults=True):
     reasoning: int = 0
 
 
+class Spent(Struct, frozen=True, kw_only=True):
+    """What a model call of another tool cost. `usage.input` includes cached tokens, `usage.output`
+    thinking."""
+
+    model: str
+    usage: Usage
+    cost: float | None = None
+    """US dollars."""
+    latency: int | None = None
+    """Microseconds."""
+
+
 class Delivery(Struct, frozen=True):
     """A reply to send: where (a route key) and what (JSON). Written with the turn's end."""
 
@@ -99,6 +111,8 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     started_at: int
     partial: str | None = None
     error: str | None = None
+    api_group: str | None = None
+    """Of a call that was imported: the messages that it made."""
 
 
 class ModelUsage(Struct, frozen=True):

@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any, cast
 
+import msgspec
+
 from clew.errors import InputError
 
 MAX_DEPTH = 100
@@ -24,6 +26,9 @@ surrogates are escaped that are characters of their own; other characters are as
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(?:u([dD][89a-fA-F][0-9a-fA-F]{2})|.)")
+_quick = msgspec.json.Encoder().encode
+_encode_ascii = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 _PLAIN = frozenset((str, bool, type(None)))
 
 _Path = tuple[Any, object] | None
@@ -85,10 +90,16 @@ def escape_text(value: Any, what: str = "value") -> str:
     """As `json_text`, of None too. ASCII unless surrogates have to be kept apart."""
     check_json(what, value)
     try:
-        text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+        quick = _quick(value)
+        if quick.isascii():  # most: what the other makes of it, in a tenth of the time
+            return quick.decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        pass
+    try:
+        text = _encode_ascii(value)
         if "\\ud" not in text:
             return text
-        raw = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        raw = _encode(value)
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"{what} is not a JSON value: {error}") from None
     if _PAIR.search(raw) is None:

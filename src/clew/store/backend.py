@@ -10,7 +10,7 @@ and must look for its keys before it inserts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from clew.store.migrations import Meta
 
@@ -49,6 +49,10 @@ Unit = Callable[[Transaction], T]
 
 class Backend(Protocol):
     """A database engine under the store."""
+
+    several: ClassVar[bool]
+    """Whether one unit may append to several conversations. Not where the id of a message is made
+    of its transaction and its seq."""
 
     @property
     def meta(self) -> Meta:

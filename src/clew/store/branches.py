@@ -110,6 +110,20 @@ class Branch(Once[int]):
         )
 
 
+class BranchAt(Branch):
+    """Branch at a seq, hidden or not: of the line that the first cut to hide it hides."""
+
+    def __init__(self, kit: Kit, no: int, name: str, new: NewConversation, seq: int) -> None:
+        super().__init__(kit, no, name, new, uid=None, at_cut=None, head=None)
+        self._seq = seq
+
+    def _point(self, tx: Transaction, origin: Locked, all_cuts: list[Cut]) -> tuple[int, int]:
+        if not 0 < self._seq <= origin.head:
+            raise NotFound("message", str(self._seq))
+        hiding = [c.number for c in all_cuts if c.in_force and c.from_seq <= self._seq <= c.to_seq]
+        return self._seq, min(hiding, default=NO_CUT)
+
+
 class Delegate(Once[int]):
     """A sub-agent's conversation: empty, its own affinity, its origin's as attribution."""
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Usage
+from collections.abc import Iterable
+
+from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Spent, Usage
 from clew.errors import InputError, NotFound, TooLarge
 from clew.store import conversations
-from clew.store.backend import Row, Transaction
+from clew.store.backend import Row, Transaction, Value
 from clew.store.codec import json_text, json_value
 from clew.store.conversations import Locked
 from clew.store.kit import Kit
 from clew.store.unit import Once
+
+Landed = tuple[str, Spent, int, int]
+"""The group of an imported call, what it cost, the head and the time at it."""
 
 
 def plan(
@@ -79,6 +84,21 @@ def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResu
         raise NotFound("model call", str(number))
 
 
+def land(tx: Transaction, kit: Kit, no: int, calls: Iterable[Landed]) -> None:
+    """Store the usage of another tool's calls. Of the same group again: the larger counts stay."""
+    rows: list[dict[str, Value]] = []
+    for group, spent, up_to_seq, at in calls:
+        usage = spent.usage
+        check_result(CallResult(usage=usage, latency=spent.latency))
+        rows.append({
+            "no": no, "model": kit.key("model", spent.model), "up_to_seq": up_to_seq,
+            "input": usage.input, "output": usage.output, "cached": usage.cached,
+            "reasoning": usage.reasoning, "cost": spent.cost, "latency": spent.latency, "at": at,
+            "api_group": kit.key("api_group", group),
+        })  # fmt: skip
+    tx.batch("model_call_import", rows)
+
+
 def interrupt(tx: Transaction, no: int, turn: int) -> None:
     """Calls that were planned when their turn ended have failed."""
     tx.run("model_call_interrupt", no=no, turn=turn)
@@ -100,7 +120,7 @@ def _call(row: Row) -> ModelCall:
         number=row[0], turn=row[1], purpose=row[2], model=row[3], state=row[4],
         generation=row[5], up_to_seq=row[6], usage=Usage(row[7], row[8], row[9], row[10]),
         cost=row[11], latency=row[12], started_at=row[13], partial=json_value(row[14]),
-        error=row[15],
+        error=row[15], api_group=row[16],
     )  # fmt: skip
 
 

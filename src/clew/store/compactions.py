@@ -8,7 +8,7 @@ Invariants: I-08 (what a compaction may cover), I-09 (one commit of an attempt),
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -157,6 +157,68 @@ class Commit(Once[Committed]):
         stored = tx.row("compaction_get", no=row.no, generation=generation)
         assert stored is not None
         return compaction_of(self._kit, stored)
+
+
+def land(
+    tx: Transaction, kit: Kit, row: Locked, covers_to: int, body: tuple[BodyItem, ...],
+    receipt: dict[str, Any], at: int, tokens: tuple[int | None, int | None],
+) -> Locked:  # fmt: skip
+    """Store another tool's compaction. It may have been made in the middle of a call: then what
+    it covers ends before that. Nothing is stored that covers nothing, or puts nothing in the
+    place of what it covers."""
+    cut_list = cuts.all_of(tx, row.no)
+    covers_to = _settled(tx, kit, row, cut_list, covers_to)
+    items = tuple(item for item in body if _within(item, covers_to, cut_list))
+    if not covers_to or not items or out_of_order(items):
+        return row
+    generation = row.generation + 1
+    conversations.compacted(tx, row, generation)
+    tx.run(
+        "compaction_insert", no=row.no, generation=generation, attempt=None, covers_to=covers_to,
+        body=kit.codec.pack(items),
+        cuts=msgspec.json.encode(in_force_at(cut_list, covers_to)).decode(), kind="foreign",
+        tokens_before=tokens[0], tokens_after=tokens[1], at=at,
+        receipt=kit.json("receipt", receipt),
+    )  # fmt: skip
+    note(tx, row.id, row.profile, "compacted", at)
+    return row._replace(generation=generation, view=row.view + 1)
+
+
+def _within(item: BodyItem, covers_to: int, cut_list: Sequence[Cut]) -> bool:
+    match item:
+        case Ref(last=last):
+            return last <= covers_to
+        case Stub(seq=seq):
+            return seq <= covers_to and not hidden(cut_list, seq)
+        case Inline():
+            return True
+
+
+def _settled(
+    tx: Transaction, kit: Kit, row: Locked, cut_list: Sequence[Cut], covers_to: int
+) -> int:
+    """The highest seq, at most `covers_to`, that keeps every call and its results on one side."""
+    parts = log.segments_of(tx, row)
+    above = log.ranges(parts, cut_list, covers_to + 1, row.head)
+    wanted = unasked_ids(message.parts for message in _forwards(tx, kit, above))
+    below = log.ranges(parts, cut_list, 1, covers_to)
+    if wanted:
+        wanted -= log.not_asked(tx, kit.codec, below, wanted)
+    wanted |= unanswered(tx, kit, below)
+    passed: set[str] = set()
+    """Calls whose results lie between here and the border."""
+    for message in log.backwards(tx, kit.codec, below):
+        if not wanted:
+            break
+        made = set(call_ids(message.parts))
+        passed |= set(answered_ids(message.parts))
+        if made & wanted:
+            covers_to = message.seq - 1
+            wanted |= passed
+            passed = set()
+        wanted -= made
+        passed -= made
+    return covers_to
 
 
 def check(

@@ -214,6 +214,11 @@ def appended(tx: Transaction, row: Locked, prepared: Sequence[Prepared]) -> int:
     return len(prepared) - replaced
 
 
+def imported(tx: Transaction, no: int, to: int | None, now: int) -> None:
+    """Mark up to where the log is that of an import's source."""
+    tx.run("conversation_imported", no=no, seq=to, at=now)
+
+
 def title_text(title: str) -> str:
     """A title as it is stored: one line, cleaned, at most 80 characters; InputError when empty."""
     text = shorten(title, TITLE)

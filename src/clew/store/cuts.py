@@ -15,16 +15,9 @@ from clew.store import attempts, conversations, inbox, log, turns
 from clew.store.backend import Transaction
 from clew.store.changes import note
 from clew.store.conversations import Locked
+from clew.store.cut_rows import all_of as all_of
 from clew.store.kit import Kit
 from clew.store.unit import Once
-
-
-def all_of(tx: Transaction, no: int) -> list[Cut]:
-    """All cuts of a conversation, undone ones too, by number."""
-    return [
-        Cut(number=r[0], from_seq=r[1], to_seq=r[2], by=r[3], at=r[4], undone_at=r[5])
-        for r in tx.rows("cut_all", no=no)
-    ]
 
 
 class MakeCut(Once[CutOutcome]):
@@ -53,10 +46,11 @@ class MakeCut(Once[CutOutcome]):
 
 
 def cut_from(
-    tx: Transaction, kit: Kit, row: Locked, seq: int, by: str | None, uid: bytes
-) -> tuple[Locked, CutOutcome]:
-    """Hide seq..head. Needs the row's lock."""
-    now = kit.clock.now()
+    tx: Transaction, kit: Kit, row: Locked, seq: int, by: str | None, uid: bytes,
+    at: int | None = None,
+) -> tuple[Locked, CutOutcome]:  # fmt: skip
+    """Hide seq..head. Needs the row's lock. `at`: when another tool did it."""
+    now = kit.clock.now() if at is None else at
     conversations.open_for_append(tx, row, now)
     cuts = all_of(tx, row.no)
     if hidden(cuts, seq):

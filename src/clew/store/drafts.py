@@ -150,10 +150,18 @@ def hash_bytes(name: str) -> bytes:
 
 def externalise(kit: Kit, parts: Parts) -> tuple[Parts, dict[bytes, bytes | None]]:
     """Parts without bytes, and the bytes by their SHA-256."""
-    if not any(isinstance(part, _HOLDERS) for part in parts):
+    for part in parts:
+        if isinstance(part, _HOLDERS) and not _is_text(part):
+            break
+    else:
         return parts, _NONE
     blobs: dict[bytes, bytes | None] = {}
     return tuple(_without_bytes(kit, part, blobs) for part in parts), blobs
+
+
+def _is_text(part: Part) -> bool:
+    """Whether this is a tool's result of text alone, as most are."""
+    return isinstance(part, ToolResult) and isinstance(part.content, str)
 
 
 def _without_bytes(kit: Kit, part: Part, blobs: dict[bytes, bytes | None]) -> Part:

@@ -6,7 +6,7 @@ I-05 (a key names one message).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from typing import NamedTuple
 
@@ -15,9 +15,10 @@ from clew.domain.messages import Appended, Message
 from clew.domain.parts import call_ids
 from clew.errors import BatchConflict, InputError, KeyReused, NotFound
 from clew.store import blobs
-from clew.store.backend import Row, Transaction
+from clew.store.backend import Row, Transaction, Value
 from clew.store.codec import Codec
 from clew.store.conversations import Locked, appended
+from clew.store.cut_rows import all_of
 from clew.store.drafts import Prepared, preview_of, uid_bytes
 from clew.store.kit import Kit
 
@@ -198,30 +199,45 @@ def insert(
     tx: Transaction, row: Locked, prepared: Sequence[Prepared], turn: int | None = None
 ) -> Locked:
     """Insert at head+1.. and move head. Gives the row as it is then."""
+    rows: list[Mapping[str, Value]] = []
     seq = row.head
     for item in prepared:
         seq += 1
-        if item.replaces is not None and not 0 < item.replaces < seq:
-            raise InputError(f"replaces names seq {item.replaces}; give an earlier seq of the log")
-        tx.run(
-            "message_insert",
-            no=row.no,
-            seq=seq,
-            uid=item.uid,
-            key=item.key,
-            turn=turn,
-            role=item.role,
-            author=item.author,
-            api_group=item.api_group,
-            replaces=item.replaces,
-            parts=item.parts,
-            meta=item.meta,
-            tokens=item.tokens,
-            at=item.at,
-        )
+        rows.append(_columns(row.no, seq, item, turn))
+    check_replaces(tx, row, prepared)
+    if len(rows) == 1:
+        tx.run("message_insert", **rows[0])
+    else:
+        tx.batch("message_insert", rows)
     keep_blobs(tx, row, prepared)
     visible = appended(tx, row, prepared)
     return row._replace(head=seq, message_count=row.message_count + visible)
+
+
+def _columns(no: int, seq: int, item: Prepared, turn: int | None) -> dict[str, Value]:
+    return {
+        "no": no, "seq": seq, "uid": item.uid, "key": item.key, "turn": turn, "role": item.role,
+        "author": item.author, "api_group": item.api_group, "replaces": item.replaces,
+        "parts": item.parts, "meta": item.meta, "tokens": item.tokens, "at": item.at,
+    }  # fmt: skip
+
+
+def check_replaces(tx: Transaction, row: Locked, prepared: Sequence[Prepared]) -> None:
+    """Refuse to stand in for a message that is not there, or that a cut hides: the new one would
+    be shown nowhere."""
+    if all(item.replaces is None for item in prepared):
+        return
+    cuts = all_of(tx, row.no)
+    for seq, item in enumerate(prepared, row.head + 1):
+        if item.replaces is None:
+            continue
+        if not 0 < item.replaces < seq:
+            raise InputError(f"replaces names seq {item.replaces}; give an earlier seq of the log")
+        if hidden(cuts, item.replaces):
+            raise InputError(
+                f"the message at seq {item.replaces} is hidden by a cut, and what replaces it "
+                "would be, too; append it without `replaces`"
+            )
 
 
 def holders(tx: Transaction, row: Locked) -> list[int]:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from contextlib import closing
 from importlib import import_module
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import psycopg
 from psycopg import pq
@@ -56,6 +56,8 @@ class PostgresBackend:
     `patience`: seconds that a call may wait for a lock, a connection or the server's return, before
     Busy or Unavailable. `create`: make a store of an empty database; else NoStore.
     """
+
+    several: ClassVar = False
 
     def __init__(
         self, address: Address, *, patience: float = PATIENCE, create: bool = True

@@ -7,7 +7,8 @@ conversation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -31,7 +32,11 @@ from clew.store.backend import Transaction
 from clew.store.bindings import Bind, Receive, Received, Reset, ResetOutcome
 from clew.store.conversation import Conversation
 from clew.store.database import Database
+from clew.store.importing import Importing
 from clew.store.search import Search
+
+if TYPE_CHECKING:
+    from clew.store.transfer import Transfer
 
 POLL = 0.25
 """Seconds between two looks of a follower, at most; a look costs little while nothing happens."""
@@ -138,6 +143,10 @@ class Profile:
         new = new or NewConversation(source=source)
         return self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result))
 
+    def importing(self) -> Importing:
+        """What an importer of other tools' transcripts needs."""
+        return Importing(self._db.backend, self._db.kit, self.name)
+
     def was_deleted(self, source: str, foreign_id: str) -> bool:
         """Whether another tool's conversation was imported once and deleted here."""
         return self._db.read(lambda tx: aliases.is_deleted(tx, self.name, source, foreign_id))
@@ -197,6 +206,12 @@ class Profile:
         self._db.write(deletion.Begin(self._db.kit, self.name, id))
         for no in self._db.read(deletion.pending):
             deletion.finish(self._db.backend, self._db.kit, no)
+
+    def transfer(self) -> Transfer:
+        """What exporters and the importer of clew's own files need: whole conversations, out and
+        in. Its methods wait for the store."""
+        module: Any = import_module("clew.store.transfer")  # most programs never need it
+        return module.Transfer(self._db.backend, self._db.kit, self.name)
 
     # ------------------------------------------------------------------ following
 

@@ -29,7 +29,7 @@ from clew.store import (
     todos,
     turns,
 )
-from clew.store.reading import ContextInputs, Frozen, Order, Reading
+from clew.store.reading import ContextInputs, Frozen, Order, Reading, Span
 
 if TYPE_CHECKING:
     from clew.store.database import Database
@@ -58,21 +58,25 @@ class ConversationReader:
 
     def log(
         self, *, limit: int = 100, cursor: str | None = None, order: Order = "oldest",
-        hidden: bool = False,
+        hidden: bool = False, first: int = 1, last: int | None = None,
     ) -> Page[Message]:  # fmt: skip
         """A page of messages, forwards from the oldest or backwards from the newest.
 
-        With `hidden` also those that a cut hides. The cursor is that of the page before, in the
-        same order; messages appended meanwhile neither shift nor repeat anything.
+        With `hidden` also those that a cut hides. Only of the seqs `first` to `last`, each message
+        counted where it stands. The cursor is that of the page before, in the same order; messages
+        appended meanwhile neither shift nor repeat anything.
         """
         self._db.kit.limits.check_page(limit)
-        return self._db.read(lambda tx: self._reading.page(tx, limit, cursor, order, hidden))
+        span = Span(first, last)
+        return self._db.read(lambda tx: self._reading.page(tx, limit, cursor, order, hidden, span))
 
-    def messages(self, *, hidden: bool = False) -> Iterator[Message]:
+    def messages(
+        self, *, hidden: bool = False, first: int = 1, last: int | None = None
+    ) -> Iterator[Message]:
         """All messages from the oldest on, read page by page; memory stays bounded."""
         cursor: str | None = None
         while True:
-            page = self.log(limit=500, cursor=cursor, hidden=hidden)
+            page = self.log(limit=500, cursor=cursor, hidden=hidden, first=first, last=last)
             yield from page.items
             if page.next is None:
                 return

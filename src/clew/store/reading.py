@@ -32,6 +32,13 @@ class Frozen(NamedTuple):
     cuts: tuple[Cut, ...]
 
 
+class Span(NamedTuple):
+    """Seqs that are asked for; to the head when `last` is None."""
+
+    first: int = 1
+    last: int | None = None
+
+
 class Bounds(NamedTuple):
     """The row, where its seqs are stored, its cuts and its head; a snapshot's are frozen."""
 
@@ -85,19 +92,20 @@ class Reading:
         return Frozen(head if at is None else at, tuple(cut_list))
 
     def page(
-        self, tx: Transaction, limit: int, cursor: str | None, order: Order, hidden: bool
-    ) -> Page[Message]:
+        self, tx: Transaction, limit: int, cursor: str | None, order: Order, hidden: bool,
+        span: Span,
+    ) -> Page[Message]:  # fmt: skip
         """A page of the log; with `hidden` also what cuts hide."""
         self._kit.choice("order", order, ("oldest", "newest"))
         after = _position(cursor, order)
         info, parts, cut_list, head = self.bounds(tx)
         shown: Sequence[Cut] = () if hidden else cut_list
         backward = order == "newest"
-        first, last = 1, head
+        first, last = span.first, head if span.last is None else min(head, span.last)
         if after is not None and backward:
             last = min(last, after - 1)
         elif after is not None:
-            first = after + 1
+            first = max(first, after + 1)
         pieces = log.ranges(parts, shown, first, last)
         found = log.read_some(tx, self._kit.codec, pieces, limit + 1, backward)
         more, found = len(found) > limit, found[:limit]

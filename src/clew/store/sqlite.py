@@ -14,7 +14,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import apsw
 
@@ -64,6 +64,8 @@ class SqliteBackend:
     `readers`: idle connections kept for reading. `patience`: seconds that a write may wait for
     its turn, and SQLite for a lock, before Busy. `create`: make the file if there is none.
     """
+
+    several: ClassVar = True
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ import click
 from clew.cli import jsonout
 from clew.cli.params import cursor_option, filter_options, json_option, limit_option
 from clew.cli.registry import EMPTY, load
-from clew.cli.screen import Column, Piece
+from clew.cli.screen import Cell, Column, Piece
 from clew.cli.settings import Settings, settings_of
 from clew.cli.text import one_line, short_ids
 from clew.cli.times import ago, stamp
@@ -94,12 +94,15 @@ def _read(
 def _say_why(settings: Settings, backend: Backend, want: ListFilter, all_profiles: bool) -> None:
     profiles = backend.read(lambda tx: tx.rows("conversation_profiles"))
     counts = {row[0]: row[1] for row in profiles}
-    if want != ListFilter() and (counts if all_profiles else settings.profile in counts):
-        load(EMPTY).nothing_passes(settings)
-    elif settings.profile in counts:
-        settings.notes.line("Every conversation here is archived: clew list --archived")
-    else:
+    here = sum(counts.values()) if all_profiles else counts.get(settings.profile, 0)
+    if not here:
         load(EMPTY).no_conversations(settings, tuple(counts.items()))
+    elif want != ListFilter():
+        load(EMPTY).nothing_passes(settings)
+    else:
+        profile, archived = None if all_profiles else settings.profile, ListFilter(archived=True)
+        found = backend.read(lambda tx: list_page(tx, profile, archived, 1, None))
+        load(EMPTY).only_others(settings, here, bool(found.items))
 
 
 def _table(settings: Settings, items: Sequence[ConversationSummary], all_profiles: bool) -> None:
@@ -110,14 +113,12 @@ def _table(settings: Settings, items: Sequence[ConversationSummary], all_profile
     star = screen.sign("★ ", "* ")
     columns = [
         Column("ID", "yellow"), Column("TITLE", flexible=True), Column("ACTIVITY", "dim"),
-        Column("MESSAGES", right=True), Column("SOURCE", "dim"),
+        Column("MESSAGES", right=True, spare=True), Column("SOURCE", "dim", spare=True),
     ]  # fmt: skip
-    rows: list[list[Piece | str]] = []
+    rows: list[list[Cell]] = []
     for info in items:
-        title = one_line(info.title or info.preview or "")
-        shown: Piece | str = (star + title, "bold") if info.pinned else title
         rows.append([
-            short[info.id], shown if title else ("(untitled)", "dim"), ago(info.active_at, now),
+            short[info.id], _title(info, star), ago(info.active_at, now),
             f"{info.message_count:,}", one_line(info.source),
         ])  # fmt: skip
         if all_profiles:
@@ -125,6 +126,16 @@ def _table(settings: Settings, items: Sequence[ConversationSummary], all_profile
     if all_profiles:
         columns.append(Column("PROFILE", "dim"))
     screen.table(columns, rows)
+
+
+def _title(info: ConversationSummary, star: str) -> list[Piece]:
+    """The title; a branch, which mostly has that of its origin, is marked."""
+    title = one_line(info.title or info.preview or "")
+    pieces: list[Piece] = [(star, "bold")] if info.pinned else []
+    if info.kind == "branch":
+        pieces.append(("branch ", "dim"))
+    shown = (title, "bold" if info.pinned else "") if title else ("(untitled)", "dim")
+    return [*pieces, shown]
 
 
 def _lines(settings: Settings, items: Sequence[ConversationSummary]) -> None:

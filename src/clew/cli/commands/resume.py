@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import click
 
 from clew.cli import jsonout
+from clew.cli.elsewhere import Name, names_of
 from clew.cli.empty import opening_lines
 from clew.cli.heading import heading, title_of
 from clew.cli.lines import BLANK, Line, line, writer
@@ -34,7 +35,7 @@ SHOWN = 5
 def command(ctx: click.Context, id: str, as_json: bool) -> None:
     """Say how to go on with a conversation.
 
-    Its id, how to open it from Python, what is open or waiting in it, and its branches.
+    Its ids, how to open it from Python and in the tool it was imported from, what is open or waiting in it, and its branches.
     """
     settings = settings_of(ctx)
     with open_profile(settings) as profile:
@@ -59,6 +60,8 @@ def _python(settings: Settings, info: ConversationInfo) -> list[str]:
     ]
     if info.ended:
         lines.append(f"conversation.reopen()  # it ended: {info.end_reason}")
+    if info.archived:
+        lines.append("conversation.archive(False)  # it is archived: out of lists")
     return [
         *lines,
         f"messages = conversation.context({model})  # what to send to the model",
@@ -69,7 +72,8 @@ def _python(settings: Settings, info: ConversationInfo) -> list[str]:
 def _facts(settings: Settings, conversation: Conversation) -> dict[str, Any]:
     info = conversation.info()
     return {
-        "conversation": info, "open_turn": _open_turn(conversation, info),
+        "conversation": info, "elsewhere": [name._asdict() for name in names_of(conversation, info)],
+        "open_turn": _open_turn(conversation, info),
         "waiting": [
             {"number": w.number, "uid": w.uid, "role": str(w.role), "received_at": w.received_at}
             for w in conversation.inbox()
@@ -82,7 +86,8 @@ def _facts(settings: Settings, conversation: Conversation) -> dict[str, Any]:
 
 def _lines(settings: Settings, conversation: Conversation) -> Iterator[Line]:
     info, now = conversation.info(), SystemClock().now()
-    yield from heading(info, now)
+    names = names_of(conversation, info)
+    yield from heading(info, now, names=names)
     last = next(iter(conversation.log(limit=1, order="newest").items), None)
     if last is not None:
         said = fit(one_line(last.text), 72) or "(no text)"
@@ -93,8 +98,21 @@ def _lines(settings: Settings, conversation: Conversation) -> Iterator[Line]:
     for code in _python(settings, info):
         yield line(4, (code, "cyan"))
     yield BLANK
+    yield from _there(info, names)
     yield from _open_things(conversation, info, now)
     yield from _branches(settings, conversation, now)
+
+
+def _there(info: ConversationInfo, names: Sequence[Name]) -> Iterator[Line]:
+    """How to go on in the tool it came from: with the newest of its sessions."""
+    known = [name for name in names if name.command is not None]
+    if known:
+        last = known[-1]
+        where = f"  in {one_line(info.cwd)}" if info.cwd else ""
+        yield line(0, f"Go on in {one_line(last.source)}:")
+        yield BLANK
+        yield line(4, (last.command or "", "cyan"), (where, "dim"))
+        yield BLANK
 
 
 def _open_things(conversation: Conversation, info: ConversationInfo, now: int) -> Iterator[Line]:
@@ -130,7 +148,7 @@ def _branches(settings: Settings, conversation: Conversation, now: int) -> Itera
                 (f"  from #{child.base}, {ago(child.active_at, now)}", "dim"),
             )  # fmt: skip
         if len(branches) > SHOWN:
-            yield line(4, (f"and {len(branches) - SHOWN} more", "dim"))
+            yield line(4, (f"and {len(branches) - SHOWN:,} more", "dim"))
         yield BLANK
     branch = settings.command("branch")
     yield line(0, "To go on from an earlier message: ",

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from clew.cli import jsonout
 from clew.cli.failures import OK, PROBLEMS
+from clew.cli.lines import BLANK, line, writer
 from clew.cli.opening import open_existing
 from clew.cli.params import (
     ConversationId,
@@ -50,7 +51,8 @@ FAR = 5_000
     "--order",
     type=click.Choice(["newest", "relevance"]),
     default="newest",
-    help="The newest first, or the best of the newest 2,000 hits. [newest]",
+    help="What came into the store last first (an import brings older files before newer ones), "
+    "or the best of the last 2,000 hits. [newest]",
 )
 @click.option("--hidden", is_flag=True, help="Also messages that a cut hides.")
 @click.option("--archived", is_flag=True, help="Also in archived conversations.")
@@ -75,7 +77,9 @@ def command(
             if given["conversation"] is not None:
                 given["conversation"] = profile.resolve(given["conversation"]).id
             _catch_up(settings, store)
-            page = _search(profile, _query(" ".join(words), given), limit)
+            query = _query(" ".join(words), given)
+            page = _search(profile, query, limit)
+            archived = not page.hits and not as_json and _is_archived(profile, query)
     except NoStore:
         if as_json:
             jsonout.write_list(settings.screen.stream, ())
@@ -85,7 +89,7 @@ def command(
     if as_json:
         jsonout.write_list(settings.screen.stream, page.hits)
     else:
-        _print_hits(settings, page.hits)
+        _print_hits(settings, page.hits, archived)
     _say_more(settings, page, as_json)
     return OK if page.hits else PROBLEMS
 
@@ -123,10 +127,21 @@ def _search(profile: Profile, query: SearchQuery, limit: int) -> SearchPage:
             return SearchPage(hits=tuple(hits), next=cursor, behind=page.behind, scanned=scanned)
 
 
-def _print_hits(settings: Settings, hits: Sequence[Hit]) -> None:
+def _is_archived(profile: Profile, query: SearchQuery) -> bool:
+    """Whether what was not found is in archived conversations."""
+    if query.archived or query.cursor is not None:
+        return False
+    return bool(_search(profile, replace(query, archived=True), 1).hits)
+
+
+def _print_hits(settings: Settings, hits: Sequence[Hit], archived: bool) -> None:
     screen, now = settings.screen, SystemClock().now()
     if not hits:
         settings.notes.line("Nothing was found.")
+        if archived:
+            settings.notes.line(
+                "Archived conversations have it: the same search with ", ("--archived", "cyan")
+            )
         return
     if not screen.is_terminal:
         for hit in hits:
@@ -137,13 +152,15 @@ def _print_hits(settings: Settings, hits: Sequence[Hit]) -> None:
             screen.stream.write("\t".join(map(one_line, fields)) + "\n")
         return
     short = short_ids(hit.conversation for hit in hits)
+    out = writer(screen)
     for hit in hits:
-        screen.line(
-            (short[hit.conversation], "yellow"), (f" #{hit.seq}", "yellow"), f"  {hit.role}  ",
-            (f"{ago(hit.created_at, now)}  ", "dim"), (one_line(hit.title or ""), "bold"),
+        head = line(
+            0, (short[hit.conversation], "yellow"), (f" #{hit.seq}", "yellow"), f"  {hit.role}  ",
+            (f"{ago(hit.created_at, now)}  ", "dim"), (one_line(hit.title or ""), "bold"), hang=4,
         )  # fmt: skip
-        screen.line("    ", *_snippet(hit))
-        screen.line()
+        out.write((head, line(4, *_snippet(hit)), BLANK))
+    show = f"{settings.command('show')} {short[hits[0].conversation]} --around {hits[0].seq}"
+    out.write([line(0, (f"To read on at one: {show}", "dim"))])
 
 
 def _snippet(hit: Hit) -> list[Piece]:

@@ -94,7 +94,7 @@ def _print_usage(screen: Screen, usage: tuple[ModelUsage, ...]) -> None:
         [
             one_line(used.model), f"{used.calls:,}", f"{used.usage.input:,}",
             f"{used.usage.output:,}", f"{used.usage.cached:,}", f"{used.usage.reasoning:,}",
-            f"${used.cost:,.2f}",
+            f"${used.cost:,.2f}" if used.cost else "-",
         ]
         for used in usage
     ])  # fmt: skip

@@ -6,6 +6,7 @@ Generated from that by scripts/aio.py; a change belongs there.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 from msgspec.structs import replace
@@ -21,8 +22,10 @@ from clew.store.aio.conversation import AsyncConversation
 from clew.store.aio.database import AsyncDatabase, hop
 from clew.store.backend import Transaction
 from clew.store.bindings import Bind, Receive, Received, Reset, ResetOutcome
+from clew.store.importing import Importing
 from clew.store.profile import POLL, Stats
 from clew.store.search import Search
+from clew.store.transfer import Transfer
 
 
 class AsyncProfile:
@@ -121,6 +124,10 @@ class AsyncProfile:
         new = new or NewConversation(source=source)
         return await self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result))
 
+    def importing(self) -> Importing:
+        """What an importer of other tools' transcripts needs."""
+        return Importing(self._db.backend, self._db.kit, self.name)
+
     async def was_deleted(self, source: str, foreign_id: str) -> bool:
         """Whether another tool's conversation was imported once and deleted here."""
         return await self._db.read(lambda tx: aliases.is_deleted(tx, self.name, source, foreign_id))
@@ -182,6 +189,12 @@ class AsyncProfile:
         await self._db.write(deletion.Begin(self._db.kit, self.name, id))
         for no in await self._db.read(deletion.pending):
             await hop(deletion.finish, self._db.backend, self._db.kit, no)
+
+    def transfer(self) -> Transfer:
+        """What exporters and the importer of clew's own files need: whole conversations, out and
+        in. Its methods wait for the store."""
+        module: Any = import_module("clew.store.transfer")
+        return module.Transfer(self._db.backend, self._db.kit, self.name)
 
     async def mark(self) -> Mark:
         """Now, as a point to follow from."""

@@ -29,7 +29,7 @@ from clew.store import (
     turns,
 )
 from clew.store.aio.database import AsyncDatabase
-from clew.store.reading import ContextInputs, Frozen, Order, Reading
+from clew.store.reading import ContextInputs, Frozen, Order, Reading, Span
 
 
 class AsyncConversationReader:
@@ -58,20 +58,28 @@ class AsyncConversationReader:
         cursor: str | None = None,
         order: Order = "oldest",
         hidden: bool = False,
+        first: int = 1,
+        last: int | None = None,
     ) -> Page[Message]:
         """A page of messages, forwards from the oldest or backwards from the newest.
 
-        With `hidden` also those that a cut hides. The cursor is that of the page before, in the
-        same order; messages appended meanwhile neither shift nor repeat anything.
+        With `hidden` also those that a cut hides. Only of the seqs `first` to `last`, each message
+        counted where it stands. The cursor is that of the page before, in the same order; messages
+        appended meanwhile neither shift nor repeat anything.
         """
         self._db.kit.limits.check_page(limit)
-        return await self._db.read(lambda tx: self._reading.page(tx, limit, cursor, order, hidden))
+        span = Span(first, last)
+        return await self._db.read(
+            lambda tx: self._reading.page(tx, limit, cursor, order, hidden, span)
+        )
 
-    async def messages(self, *, hidden: bool = False) -> AsyncIterator[Message]:
+    async def messages(
+        self, *, hidden: bool = False, first: int = 1, last: int | None = None
+    ) -> AsyncIterator[Message]:
         """All messages from the oldest on, read page by page; memory stays bounded."""
         cursor: str | None = None
         while True:
-            page = await self.log(limit=500, cursor=cursor, hidden=hidden)
+            page = await self.log(limit=500, cursor=cursor, hidden=hidden, first=first, last=last)
             for item in page.items:
                 yield item
             if page.next is None:

@@ -21,7 +21,7 @@ COLUMNS = (
     "generation", "fence", "holder", "held_at", "held_ttl", "turn", "title_user", "title_llm",
     "title_derived", "title_locked", "preview", "message_count", "waiting", "cwd", "git_root",
     "git_branch", "model", "prompt_hash", "toolset_hash", "attribution", "pinned", "archived",
-    "automation", "read_only", "imported_at", "active_at", "ended_at", "end_reason",
+    "automation", "read_only", "imported_at", "imported_to", "active_at", "ended_at", "end_reason",
     "reopened_at", "binned_at", "meta",
 )  # fmt: skip
 _CHANGING = COLUMNS.index("view")

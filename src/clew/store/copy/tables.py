@@ -73,7 +73,7 @@ RECORDS = (
     _records(
         "model_call", "number turn purpose after_attempt model prompt_hash toolset_hash "
         "generation up_to_seq settings state input_tokens output_tokens cached_tokens "
-        "reasoning_tokens cost latency prefix_hash partial error started_at",
+        "reasoning_tokens cost latency prefix_hash partial error started_at api_group",
         "copy_model_call_rows", "copy_model_call_insert", "copy_model_call_delete",
     ),
     _records(

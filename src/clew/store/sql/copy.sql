@@ -49,7 +49,7 @@ SELECT c.no, CASE WHEN c.binned_at IS NOT NULL AND NOT EXISTS (
   c.held_ttl, c.turn, c.title_user, c.title_llm, c.title_derived, c.title_locked, c.preview,
   c.message_count, c.waiting, c.cwd, c.git_root, c.git_branch, c.model, c.prompt_hash,
   c.toolset_hash, c.attribution, c.pinned, c.archived, c.automation, c.read_only, c.imported_at,
-  c.active_at, c.ended_at, c.end_reason, c.reopened_at, c.binned_at, c.meta
+  c.imported_to, c.active_at, c.ended_at, c.end_reason, c.reopened_at, c.binned_at, c.meta
 FROM conversation AS c LEFT JOIN conversation AS o ON o.no = c.origin
 
 -- name: copy_conversation_page
@@ -69,7 +69,7 @@ UPDATE conversation SET origin = :origin, view = :view, generation = :generation
   waiting = :waiting, cwd = :cwd, git_root = :git_root, git_branch = :git_branch, model = :model,
   prompt_hash = :prompt_hash, toolset_hash = :toolset_hash, attribution = :attribution,
   pinned = :pinned, archived = :archived, automation = :automation, read_only = :read_only,
-  imported_at = :imported_at, active_at = :active_at, ended_at = :ended_at,
+  imported_at = :imported_at, imported_to = :imported_to, active_at = :active_at, ended_at = :ended_at,
   end_reason = :end_reason, reopened_at = :reopened_at, binned_at = :binned_at, meta = :meta
 WHERE no = :no
 
@@ -140,6 +140,11 @@ generation, attempt, covers_to, body, cuts, kind, tokens_before, tokens_after, c
 SELECT conversation_no, {{copy_compaction}} FROM compaction
 WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, generation
 
+-- name: copy_compaction_page
+-- Of one conversation, for what leaves a store by itself.
+SELECT conversation_no, {{copy_compaction}} FROM compaction
+WHERE conversation_no = :no AND generation > :generation ORDER BY generation LIMIT :limit
+
 -- name: copy_compaction_insert
 INSERT INTO compaction(conversation_no, {{copy_compaction}})
 VALUES (:no, :generation, :attempt, :covers_to, :body, :cuts, :kind, :tokens_before,
@@ -155,6 +160,11 @@ number, uid, state, key, first_seq, started_at, ended_at, error
 SELECT conversation_no, {{copy_turn}} FROM turn
 WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, number
 
+-- name: copy_turn_page
+-- Of one conversation, for what leaves a store by itself.
+SELECT conversation_no, {{copy_turn}} FROM turn
+WHERE conversation_no = :no AND number > :number ORDER BY number LIMIT :limit
+
 -- name: copy_turn_insert
 INSERT INTO turn(conversation_no, {{copy_turn}})
 VALUES (:no, :number, :uid, :state, :key, :first_seq, :started_at, :ended_at, :error)
@@ -165,17 +175,22 @@ DELETE FROM turn WHERE conversation_no = :no AND number = :number
 -- macro: copy_model_call
 number, turn, purpose, after_attempt, model, prompt_hash, toolset_hash, generation, up_to_seq,
   settings, state, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost, latency,
-  prefix_hash, partial, error, started_at
+  prefix_hash, partial, error, started_at, api_group
 
 -- name: copy_model_call_rows
 SELECT conversation_no, {{copy_model_call}} FROM model_call
 WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, number
 
+-- name: copy_model_call_page
+-- Of one conversation, for what leaves a store by itself.
+SELECT conversation_no, {{copy_model_call}} FROM model_call
+WHERE conversation_no = :no AND number > :number ORDER BY number LIMIT :limit
+
 -- name: copy_model_call_insert
 INSERT INTO model_call(conversation_no, {{copy_model_call}})
 VALUES (:no, :number, :turn, :purpose, :after_attempt, :model, :prompt_hash, :toolset_hash,
   :generation, :up_to_seq, :settings, :state, :input_tokens, :output_tokens, :cached_tokens,
-  :reasoning_tokens, :cost, :latency, :prefix_hash, :partial, :error, :started_at)
+  :reasoning_tokens, :cost, :latency, :prefix_hash, :partial, :error, :started_at, :api_group)
 
 -- name: copy_model_call_delete
 DELETE FROM model_call WHERE conversation_no = :no AND number = :number
@@ -335,6 +350,7 @@ ORDER BY profile, foreign_id, source, conversation LIMIT :limit
 -- name: copy_alias_insert
 INSERT INTO alias(profile, foreign_id, source, conversation, from_seq, kind, state, at)
 VALUES (:profile, :foreign_id, :source, :conversation, :from_seq, :kind, :state, :at)
+ON CONFLICT DO NOTHING
 
 -- name: copy_alias_delete
 DELETE FROM alias WHERE profile = :profile AND foreign_id = :foreign_id AND source = :source
@@ -349,3 +365,17 @@ VALUES (:name, :holder, :fence, :at, :ttl, :done_at)
 
 -- name: copy_job_delete
 DELETE FROM job WHERE name = :name
+
+-- ---------------------------------------------------------------- one conversation by itself
+
+-- name: transfer_aliases
+SELECT source, foreign_id, from_seq, kind, state, at FROM alias
+WHERE conversation = :conversation AND profile = :profile AND state <> 'deleted'
+ORDER BY from_seq, source, foreign_id
+
+-- name: transfer_numbers
+-- The highest number of each kind of record.
+SELECT coalesce((SELECT max(number) FROM cut WHERE conversation_no = :no), 0),
+  coalesce((SELECT max(number) FROM attempt WHERE conversation_no = :no), 0),
+  coalesce((SELECT max(number) FROM turn WHERE conversation_no = :no), 0),
+  coalesce((SELECT max(number) FROM model_call WHERE conversation_no = :no), 0)

@@ -453,7 +453,7 @@ DELETE FROM turn WHERE conversation_no = :no
 
 -- macro: model_call
 SELECT number, turn, purpose, model, state, generation, up_to_seq, input_tokens, output_tokens,
-  cached_tokens, reasoning_tokens, cost, latency, started_at, partial, error
+  cached_tokens, reasoning_tokens, cost, latency, started_at, partial, error, api_group
 FROM model_call
 
 -- name: model_call_last
@@ -833,3 +833,56 @@ SELECT from_seq, to_seq FROM cut WHERE conversation_no = :no AND undone_at IS NU
 
 -- name: blob_hashes
 SELECT hash FROM blob WHERE conversation_no = :no ORDER BY hash
+
+-- ---------------------------------------------------------------- import
+
+-- name: import_aliases
+-- The names of one imported chat and of the branches that its import made.
+SELECT foreign_id, conversation, state FROM alias
+WHERE profile = :profile AND foreign_id >= :low AND foreign_id < :high AND source = :source
+
+-- name: import_line
+SELECT c.no, c.kind, c.base, c.head, c.origin, c.imported_to,
+  CASE WHEN c.turn IS NULL AND c.waiting = 0 AND c.read_only = 0 AND c.ended_at IS NULL
+    THEN 1 ELSE 0 END,
+  c.title_user, c.title_llm, c.title_derived
+FROM conversation AS c WHERE c.id = :id AND c.profile = :profile AND c.binned_at IS NULL
+
+-- name: import_uids
+SELECT seq, uid FROM message WHERE conversation_no = :no AND seq BETWEEN :first AND :last
+ORDER BY seq
+
+-- name: import_receipts
+SELECT receipt FROM compaction WHERE conversation_no = :no AND kind = 'foreign'
+
+-- name: import_groups
+SELECT api_group FROM model_call WHERE conversation_no = :no AND api_group IS NOT NULL
+
+-- name: import_row
+SELECT imported_to, title_user, title_llm, title_derived FROM conversation WHERE no = :no
+
+-- name: conversation_imported
+-- What lies above is ours: what the source brings after that goes to a branch.
+UPDATE conversation SET imported_to = :seq, imported_at = :at WHERE no = :no
+
+-- name: model_call_import
+-- One row for each api_group: records of one API message repeat its usage, mostly grown.
+INSERT INTO model_call(conversation_no, number, purpose, model, prompt_hash, toolset_hash,
+  generation, up_to_seq, state, input_tokens, output_tokens, cached_tokens, reasoning_tokens,
+  cost, latency, started_at, api_group)
+SELECT no, (SELECT coalesce(max(number), 0) + 1 FROM model_call WHERE conversation_no = :no),
+  'turn', :model, prompt_hash, toolset_hash, generation, :up_to_seq, 'done', :input, :output,
+  :cached, :reasoning, CAST(:cost AS DOUBLE PRECISION), CAST(:latency AS BIGINT), :at,
+  CAST(:api_group AS TEXT)
+FROM conversation WHERE no = :no
+ON CONFLICT(conversation_no, api_group) WHERE api_group IS NOT NULL DO UPDATE SET
+  input_tokens = CASE WHEN model_call.input_tokens < excluded.input_tokens
+    THEN excluded.input_tokens ELSE model_call.input_tokens END,
+  output_tokens = CASE WHEN model_call.output_tokens < excluded.output_tokens
+    THEN excluded.output_tokens ELSE model_call.output_tokens END,
+  cached_tokens = CASE WHEN model_call.cached_tokens < excluded.cached_tokens
+    THEN excluded.cached_tokens ELSE model_call.cached_tokens END,
+  reasoning_tokens = CASE WHEN model_call.reasoning_tokens < excluded.reasoning_tokens
+    THEN excluded.reasoning_tokens ELSE model_call.reasoning_tokens END,
+  cost = CASE WHEN coalesce(model_call.cost, 0) < excluded.cost
+    THEN excluded.cost ELSE model_call.cost END

@@ -192,6 +192,8 @@ def insert(
         draft, seq = item.draft, state.head + 1
         if draft.replaces is not None and not 0 < draft.replaces < seq:
             raise InputError(f"replaces names seq {draft.replaces}; give an earlier seq")
+        if draft.replaces is not None and hidden(state.cuts, draft.replaces):
+            raise InputError(f"the message at seq {draft.replaces} is hidden by a cut")
         message = Message.of(
             seq=seq, uid=item.uid, role=draft.role, parts=draft.parts, created_at=item.at,
             key=draft.key, turn=turn, author=draft.author, api_group=draft.api_group,

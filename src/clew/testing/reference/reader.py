@@ -44,11 +44,12 @@ class ReferenceReader:
 
     def log(
         self, *, limit: int = 100, cursor: str | None = None,
-        order: Literal["oldest", "newest"] = "oldest", hidden: bool = False,
+        order: Literal["oldest", "newest"] = "oldest", hidden: bool = False, first: int = 1,
+        last: int | None = None,
     ) -> Page[Message]:  # fmt: skip
         self._world.limits.check_page(limit)
         state = self._now_here
-        rows = list(state.messages) if hidden else log.visible(state)
+        rows = _within(list(state.messages) if hidden else log.visible(state), first, last)
         if order == "newest":
             rows.reverse()
         if cursor is not None:
@@ -60,9 +61,12 @@ class ReferenceReader:
         rows = rows[:limit]
         return Page(tuple(rows if hidden else log.shown(state, rows)), following)
 
-    def messages(self, *, hidden: bool = False) -> Iterator[Message]:
+    def messages(
+        self, *, hidden: bool = False, first: int = 1, last: int | None = None
+    ) -> Iterator[Message]:
         state = self._now_here
-        yield from state.messages if hidden else log.shown(state, log.visible(state))
+        rows = _within(list(state.messages) if hidden else log.visible(state), first, last)
+        yield from rows if hidden else log.shown(state, rows)
 
     def message(self, name: str | int) -> Message:
         for message in reversed(self._now_here.messages):
@@ -157,3 +161,7 @@ class ReferenceReader:
     def children(self, limit: int = 100) -> tuple[ConversationInfo, ...]:
         states = [s for s in self._world.states.values() if s.origin == self.id]
         return tuple(records.info_of(self._world, state) for state in reversed(states))[:limit]
+
+
+def _within(messages: list[Message], first: int, last: int | None) -> list[Message]:
+    return [m for m in messages if first <= m.seq and (last is None or m.seq <= last)]

@@ -109,6 +109,8 @@ CREATE TABLE conversation(
   read_only SMALLINT NOT NULL DEFAULT 0 CHECK(read_only IN (0, 1)),
   created_at BIGINT NOT NULL,
   imported_at BIGINT,
+  -- What lies above came from here, not from the source of an import.
+  imported_to BIGINT CHECK(imported_to BETWEEN base AND head),
   active_at BIGINT NOT NULL,
   ended_at BIGINT,
   end_reason TEXT COLLATE "C" REFERENCES end_reason(reason),
@@ -276,8 +278,12 @@ CREATE TABLE model_call(
   partial TEXT COLLATE "C",
   error TEXT COLLATE "C",
   started_at BIGINT NOT NULL,
+  api_group TEXT COLLATE "C",
   PRIMARY KEY(conversation_no, number)
 );
+-- The usage of an imported call counts once, however many records of the source repeat it.
+CREATE UNIQUE INDEX model_call_group ON model_call(conversation_no, api_group)
+  WHERE api_group IS NOT NULL;
 
 CREATE TABLE inbox(
   conversation_no BIGINT NOT NULL REFERENCES conversation(no),

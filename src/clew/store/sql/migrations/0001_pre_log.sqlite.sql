@@ -74,6 +74,8 @@ CREATE TABLE conversation(
   read_only INTEGER NOT NULL DEFAULT 0 CHECK(read_only IN (0, 1)),
   created_at INTEGER NOT NULL,
   imported_at INTEGER,
+  -- What lies above came from here, not from the source of an import.
+  imported_to INTEGER CHECK(imported_to BETWEEN base AND head),
   active_at INTEGER NOT NULL,
   ended_at INTEGER,
   end_reason TEXT REFERENCES end_reason(reason),
@@ -234,8 +236,12 @@ CREATE TABLE model_call(
   partial TEXT,
   error TEXT,
   started_at INTEGER NOT NULL,
+  api_group TEXT,
   PRIMARY KEY(conversation_no, number)
 ) STRICT, WITHOUT ROWID;
+-- The usage of an imported call counts once, however many records of the source repeat it.
+CREATE UNIQUE INDEX model_call_group ON model_call(conversation_no, api_group)
+  WHERE api_group IS NOT NULL;
 
 CREATE TABLE inbox(
   conversation_no INTEGER NOT NULL REFERENCES conversation(no),

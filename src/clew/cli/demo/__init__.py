@@ -1,0 +1,1 @@
+"""clew demo: what clew does, shown in a scratch folder."""

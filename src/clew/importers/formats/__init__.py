@@ -1,0 +1,1 @@
+"""One module a format, each with a `FORMAT` (see clew.importers.format)."""

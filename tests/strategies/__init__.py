@@ -1,0 +1,1 @@
+"""Files of other tools, made from a model conversation by Hypothesis."""
