@@ -6,6 +6,7 @@ import json
 import stat
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
@@ -61,8 +62,13 @@ def test_several_conversations_make_a_folder(demo: Demo, run: Run, tmp_path: Pat
     folder = tmp_path / "pages"
     shown = json.loads(run("export", "--all", "-f", "html", "-o", folder, "--json").stdout)
     names = sorted(path.name for path in folder.iterdir())
+    assert Path(shown["index"]).name == "index.html"
+    names.remove("index.html")
     assert sorted(Path(file["path"]).name for file in shown["files"]) == names
     assert len(names) == 5
+    index = (folder / "index.html").read_text("utf-8")
+    for name in names:
+        assert f'href="{quote(name)}"' in index
     assert f"Fix-the-flaky-retry-test-{demo.ids.flaky}.html" in names
     assert f"Reise-nach-Kyōto-京都-{demo.ids.trip}.html" in names
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -72,6 +78,55 @@ def test_several_conversations_make_a_folder(demo: Demo, run: Run, tmp_path: Pat
     assert "exists already" in refused
     run("export", "--all", "-f", "html", "-o", folder, "--force")
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_pages_of_a_folder_link_to_each_other(demo: Demo, run: Run, tmp_path: Path) -> None:
+    run("export", demo.ids.flaky, "--with-branches", "-f", "html", "-o", tmp_path / "both")
+    names = {path.name for path in (tmp_path / "both").iterdir()} - {"index.html"}
+    assert len(names) == 2
+    for name in names:
+        page = (tmp_path / "both" / name).read_text("utf-8")
+        (other,) = names - {name}
+        assert f'href="{quote(other)}"' in page
+    run("export", demo.ids.trip, "-f", "html", "-o", f"{tmp_path}/one/")
+    assert len([*(tmp_path / "one").iterdir()]) == 1  # one page needs no index
+    run("export", "--all", "-f", "markdown", "-o", f"{tmp_path}/notes/")
+    assert not (tmp_path / "notes" / "index.html").exists()
+
+
+def test_an_index_that_is_there_is_not_replaced(demo: Demo, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("mine")
+    refused = run("export", "--all", "-f", "html", "-o", tmp_path, code=2).stderr
+    assert "index.html exists already" in refused
+    assert [path.name for path in tmp_path.glob("*.html")] == ["index.html"]
+    run("export", "--all", "-f", "html", "-o", tmp_path, "--force")
+    assert (tmp_path / "index.html").read_text("utf-8") != "mine"
+
+
+def test_of_many_files_it_is_said_how_many(demo: Demo, run: Run, tmp_path: Path) -> None:
+    few = run("export", "--all", "-f", "markdown", "-o", f"{tmp_path}/few/").stdout
+    assert few.count("\n") == 5
+    with demo.open() as store:
+        for number in range(20):
+            store.profile("default").create(title=f"t{number}").append([clew.user("x")])
+    many = run("export", "--all", "-f", "html", "-o", f"{tmp_path}/many/").stdout
+    assert "25 files in " in many
+    assert "25 conversations, 91 messages, " in many
+    assert "index.html lists them." in many
+    assert many.count("\n") <= 3
+
+
+@pytest.mark.parametrize("form", ["clew", "html", "chat"])
+def test_a_dash_is_standard_output(
+    demo: Demo, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = {*tmp_path.iterdir()}
+    dashed = run("export", demo.ids.trip, "-f", form, "-o", "-").stdout
+    assert "京都" in dashed
+    assert dashed.split("\n")[1:] == run("export", demo.ids.trip, "-f", form).stdout.split("\n")[1:]
+    assert {*tmp_path.iterdir()} == before
+    assert "give -o as well" in run("export", "--all", "--json", "-o", "-", code=2).stderr
 
 
 def test_one_conversation_into_a_folder_or_file(demo: Demo, run: Run, tmp_path: Path) -> None:

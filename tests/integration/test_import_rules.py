@@ -4,6 +4,7 @@ engines."""
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -198,6 +199,7 @@ def test_a_resumed_copy_is_a_branch_and_no_second_chat(file: File, profile: Prof
     file.chain(1, 4)
     copy = file.copy(8).chain(15, 16, parent=4)
     file.chain(5, 6, parent=4)
+    os.utime(file.path, (1, 1))  # what was written first comes in first
     import_into(profile, file.path.parent)
     (listed,) = [c for c in profile.list().items if c.kind == "root"]
     assert listed.id == main_of(profile, file).id
@@ -326,6 +328,50 @@ def test_a_title_that_a_person_gave_here_stays(file: File, profile: Profile) -> 
     name("Third")
     import_into(profile, file.path)
     assert main_of(profile, file).info().title == "Mine"
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 4, 5, 6, 7, 8])
+def test_titles_are_the_same_whole_and_grown(
+    steps: int, file: File, profile: Profile, store: Store
+) -> None:
+    """Of branches too, and whoever gave which first."""
+    records: list[dict[str, Any]] = [
+        {"type": "custom-title", "customTitle": "Mine", "sessionId": file.session},
+        {"type": "ai-title", "aiTitle": "Robot", "sessionId": file.session},
+    ]
+    file.write(*records)
+    file.chain(1, 2).say(3, 1).say(5, 2)
+    file.write({"type": "ai-title", "aiTitle": "Later", "sessionId": file.session})
+    file.say(6, 5)
+    rows = file.path.read_text().splitlines(keepends=True)
+    import_into(store.profile("whole"), file.path)
+    file.path.write_text("".join(rows[:steps]))
+    import_into(profile, file.path)
+    file.path.write_text("".join(rows))
+    import_into(profile, file.path)
+    assert shown(profile) == shown(store.profile("whole"))
+    assert {facts["title"] for _, facts in shown(profile)} == {"Mine"}
+
+
+def test_a_compaction_that_cannot_be_taken_is_not_taken_later(file: File, profile: Profile) -> None:
+    """It stands for a call without its result, and what came later hides that call."""
+    call = {"content": [{"type": "tool_use", "id": "t", "name": "x", "input": {}}]}
+    file.say(1, None).say(2, 1).say(3, 2).say(4, 3, **call)
+    file.write({
+        "type": "system", "subtype": "compact_boundary", "uuid": uuid(90), "parentUuid": None,
+        "logicalParentUuid": uuid(4), "sessionId": file.session,
+        "timestamp": "2026-01-01T00:01:00.000Z", "compactMetadata": {
+            "trigger": "auto", "preTokens": 9, "preservedSegment": {
+                "headUuid": uuid(4), "anchorUuid": uuid(90), "tailUuid": uuid(4)}},
+    })  # fmt: skip
+    file.say(5, 2).say(6, 5)
+    import_into(profile, file.path)
+    before = shown(profile)
+    assert [m["content"] for m in main_of(profile, file).context("m")] == [
+        "text 1", "text 2", "text 5", "text 6",
+    ]  # fmt: skip
+    import_into(profile, file.path)
+    assert shown(profile) == before
 
 
 def test_a_file_that_has_not_changed_writes_nothing(

@@ -1,8 +1,8 @@
 """One HTML page that needs nothing else: no script, no network, no font.
 
-All that comes from a conversation goes through `html.escape`; links lead to the web, mail addresses,
-places of the page and pages beside it, the only images are pixels in data URLs, and the page's policy
-lets a browser load nothing.
+All that comes from a conversation goes through `html.escape`; links lead to the web, to mail
+addresses, places of the page and pages beside it, the only images are pixels in data URLs, and the
+page's policy lets a browser load nothing.
 """
 
 from __future__ import annotations

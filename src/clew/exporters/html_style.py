@@ -28,7 +28,8 @@ nav details, .prompt { border: 1px solid var(--line); border-radius: 8px; backgr
 nav ol { list-style: none; margin: .5rem 0 0; padding: 0; max-height: 24rem; overflow: auto;
   font-size: .9rem; }
 nav li { padding: .1rem 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-nav li a { text-decoration: none; } nav li a:hover { text-decoration: underline; }
+nav li a { text-decoration: none; } nav li a:hover,
+nav li a[href$=".html"] { text-decoration: underline; }
 nav .note { color: var(--dim); font-style: italic; white-space: normal; overflow-wrap: anywhere; }
 article { content-visibility: auto; contain-intrinsic-size: auto 12rem; margin: 0 0 1rem;
   padding: .7rem 1rem; background: var(--card); border: 1px solid var(--line);
@@ -43,7 +44,8 @@ h2 time { margin-inline-start: auto; font-weight: 400; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; margin: .3rem 0; }
 p, li, th, td, h3, h4, h5, h6 { unicode-bidi: plaintext; text-align: start; }
 p, ul, ol, blockquote, table, h3, h4, h5, h6 { margin: .5rem 0; overflow-wrap: anywhere; }
-h3, h4, h5, h6 { font-size: 1.05rem; line-height: 1.3; margin-top: .9rem; } h3 { font-size: 1.2rem; }
+h3, h4, h5, h6 { font-size: 1.05rem; line-height: 1.3; margin-top: .9rem; }
+h3 { font-size: 1.2rem; }
 li p { margin: .2rem 0; } main ul, main ol { padding-inline-start: 1.6rem; }
 blockquote { margin-inline: 0; padding-inline-start: .9rem; color: var(--dim);
   border-inline-start: 3px solid var(--line); }

@@ -1,7 +1,7 @@
 """The Markdown of a message as HTML, of which every tag and attribute is written here.
 
-markdown-it parses; nothing of its own rendering is used. Raw HTML is text, an image is a link to it,
-and a link leads to the web, a mail address or a place of the page.
+markdown-it parses; nothing of its own rendering is used. Raw HTML is text, an image is a link to
+it, and a link leads to the web, a mail address or a place of the page.
 """
 
 from __future__ import annotations
@@ -38,8 +38,13 @@ _ALIGNED = {"text-align:right": "right", "text-align:center": "center"}
 
 
 class _Parser(MarkdownIt):
-    def validateLink(self, url: str) -> bool:  # noqa: N802 (its name there)
-        return _LINK.fullmatch(url) is not None
+    def validateLink(self, url: str) -> bool:
+        return _leads(url)
+
+
+def _leads(url: str) -> bool:
+    """Whether a link may be followed."""
+    return _LINK.fullmatch(url) is not None
 
 
 def _parse_lines(state: StateCore) -> None:
@@ -165,11 +170,12 @@ class _Line:
             case "softbreak" | "hardbreak":
                 return "<br>\n"
             case "link_open":
-                self._linked = True
-                return anchor(str(token.attrGet("href")), "").removesuffix("</a>")
+                # One that leads nowhere, [x](), is parsed as a link, too.
+                self._linked = _leads(url := str(token.attrGet("href")))
+                return anchor(url, "").removesuffix("</a>") if self._linked else ""
             case "link_close":
-                self._linked = False
-                return "</a>"
+                end, self._linked = "</a>" if self._linked else "", False
+                return end
             case "image":
                 return self._image(token)
             case _:
@@ -179,13 +185,15 @@ class _Line:
         return escape(text) if self._linked else _linked(text)
 
     def _image(self, token: Token) -> str:
-        label = f"[image {escape(shown(_words(token.children or ())))}]".replace(" ]", "]")
-        return label if self._linked else anchor(str(token.attrGet("src")), label)
+        words = " ".join(("image", *_words(token.children or ()).split()))
+        label = f"[{escape(shown(words))}]"
+        url = str(token.attrGet("src"))
+        return anchor(url, label) if _leads(url) and not self._linked else label
 
 
 def _words(tokens: Sequence[Token]) -> str:
     """The text of what describes an image."""
-    return " ".join(
+    return "".join(
         _words(token.children) if token.children else token.content
         for token in tokens
         if token.content or token.children

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from clew.domain.compactions import BodyItem, Inline, Ref
-from clew.domain.conversations import Workspace
+from clew.domain.conversations import TitleOrigin, Workspace
 from clew.domain.messages import Role
 from clew.domain.text import clean, shorten
 from clew.errors import ClewError
@@ -75,6 +75,8 @@ class ChatPlan:
         self._fork: Spot | None = None
         """A resumed copy: the place of the newest record that it shares, until it has its own."""
         self._names: list[str] = []
+        self._titles: dict[TitleOrigin, str] = {}
+        """What the source calls the chat; its branches bear the same titles."""
         self.landed_messages = 0
         self._groups: set[str] | None = None
         self.origin: Origin | None = None
@@ -83,6 +85,7 @@ class ChatPlan:
         elif not self.deleted:
             for line in stored.lines:
                 self._load(line, stored)
+        self._take_title(chat)
 
     @property
     def lines(self) -> list[Line]:
@@ -116,6 +119,9 @@ class ChatPlan:
         given = {f: getattr(chat, f) for f in Chat.__struct_fields__}
         kept = {f: v for f, v in given.items() if v not in (None, Workspace(), False)}
         self.chat = replace(self.chat, **kept)
+        self._take_title(chat)
+
+    def _take_title(self, chat: Chat) -> None:
         if chat.title is not None:
             self.titled(Titled(chat=chat.id, title=chat.title, origin=chat.title_origin))
 
@@ -342,10 +348,9 @@ class ChatPlan:
             line.call(Name(other))
         self._names = []
         self.lines.append(line)
-        if branch:
-            self.report.branches += 1
-        elif title := shorten(self.chat.title or "", 80):
-            line.retitle(title, self.chat.title_origin)
+        self.report.branches += branch
+        for given, title in self._titles.items():
+            line.retitle(title, given)
         if self.report.conversation is None:
             self.report.conversation, self.report.title = id, self.chat.title
             self.report.state = "new"
@@ -369,6 +374,8 @@ class ChatPlan:
         """The source compacted here."""
         line, covered = self._spots.current, self._spots.last
         if line is None or event.id in line.compactions or line.ours or line.dropped:
+            return
+        if line.head > line.seen_to:  # an earlier run was here, and the store could not take it
             return
         if event.after is not None:
             covered = self._spots.find(self._record_uid(event.after)) or covered
@@ -422,10 +429,11 @@ class ChatPlan:
         title = shorten(clean(event.title), 80)
         if title is None:
             return
-        self.chat = replace(self.chat, title=title, title_origin=event.origin)
+        self._titles[event.origin] = title
         self.report.title = title
-        if self.lines and not self.lines[0].dropped:
-            self.lines[0].retitle(title, event.origin)
+        for line in self.lines:
+            if line.name == self.name or line.name.startswith(f"{self.name}#"):
+                line.retitle(title, event.origin)
 
     def named(self, event: Named) -> None:
         """The chat is known by another id from here on."""

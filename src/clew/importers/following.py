@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from clew.importers.decode import decode
 from clew.importers.records import Damaged, Paused
-from clew.importers.source import BOM, LINE, Piece, Source
+from clew.importers.source import BOM, LINE, TOO_LONG, Piece, Source, bounded
 
 _TAIL = 256
 """Bytes before the place to read on that have to be what they were."""
@@ -98,10 +98,11 @@ class _Reading:
         if not is_rest:
             self._number += 1
         if is_long:
-            reason = "" if told else f"longer than {LINE >> 20} MiB"
+            reason = "" if told else TOO_LONG
             return Damaged(f"line {self._number}", reason)
         first = self._number == 1 and not is_rest
-        return Piece(self._number, (row.removeprefix(BOM) if first else row).rstrip(b"\r\n"))
+        data = (row.removeprefix(BOM) if first else row).rstrip(b"\r\n")
+        return bounded("line", self._number, data)
 
 
 def _is_whole(row: bytes) -> bool:

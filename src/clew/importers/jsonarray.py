@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 
 _MARK = re.compile(rb'["\\{}\[\],]')
 _QUOTE = re.compile(rb'["\\]')
+_INSIDE = re.compile(rb'(?:[^"\\{}\[\]]++|"[^"\\]*+"|\[\]|\{\})*+')
+"""What says nothing within an element: passed over at once, without going back."""
 
 
 def items(chunks: Iterable[bytes], limit: int) -> Iterator[bytes | str]:
@@ -39,6 +41,9 @@ class _Splitter:
             if self._escaped:  # the character behind a backslash says nothing
                 self._escaped, at = False, at + 1
                 continue
+            if self._depth > 1 and not self._quoted:
+                inside = _INSIDE.match(chunk, at)
+                at = at if inside is None else inside.end()
             found = (_QUOTE if self._quoted else _MARK).search(chunk, at)
             if found is None:
                 break

@@ -154,7 +154,7 @@ class Line:
             ours = origin == "user" and was is not None and was not in self._given
             if title != was and not ours:
                 self.titles[origin] = title
-                yield Retitle(title, origin, was)
+                yield Retitle(title, origin, was, is_first=self.new is not None)
         self._wanted = {}
 
     def _own_cuts(self) -> int:
@@ -176,7 +176,7 @@ class Line:
     def seal(self, source: str) -> Iterator[Landing]:
         """The plan so far as a landing, if there is any; planning then goes on behind it."""
         self._close_messages()
-        self._steps.extend(self._retitled())
+        self._steps[:0] = self._retitled()  # before a first message gives one
         place = (self.cwd, self.git_branch, self.model)
         if place != self._settled and (self._steps or self._spent or self.new):
             self._steps.append(Settle(*place))

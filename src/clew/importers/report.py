@@ -9,7 +9,7 @@ from msgspec import Struct, field
 
 State = Literal["new", "grown", "unchanged", "deleted"]
 NAMED, LONGEST = 200, 100
-"""Damaged places, warnings and kinds that are named, more are only counted; characters of a kind."""
+"""Damaged places, warnings and kinds that are named (more are only counted); characters of one."""
 
 
 class ChatReport(Struct, kw_only=True):

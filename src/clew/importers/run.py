@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Callable
 
 from msgspec import Struct
@@ -26,7 +25,7 @@ from clew.importers.records import (
     Warned,
 )
 from clew.importers.report import SourceReport
-from clew.importers.source import Source
+from clew.importers.source import UNREADABLE, Source
 from clew.store.importing import Importing, StoredChat
 from clew.store.landing import Landing
 
@@ -132,7 +131,7 @@ class Importer:
                 if self._count + job.pending >= BATCH or job.source.done >= most:
                     self._land_so_far(job)
                     most = job.source.done + WEIGHT
-        except (OSError, EOFError, RecursionError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             job.report.error = f"{type(error).__name__}: {error}"
         except ClewError as error:
             if isinstance(error, ImportOvertaken):

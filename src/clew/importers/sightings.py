@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -64,7 +65,7 @@ class Sightings:
     def _look(self, path: Path) -> set[Path]:
         if path.name.endswith(_ASIDE) or not (self._wanted is None or self._wanted(path)):
             return set()
-        sight, before = _sight(path), self._seen.get(path)
+        sight, before = self._sight(path), self._seen.get(path)
         if sight == before:
             return set()
         if sight is None:
@@ -72,6 +73,17 @@ class Sightings:
         else:
             self._seen[path] = sight
         return {self._source_of(path, is_new=before is None)}
+
+    def _sight(self, path: Path) -> Sight | None:
+        """None for what is not there. That is also an empty -wal, which reading alone may make,
+        what is no file (a pipe would be waited for), and a link that nobody named."""
+        try:
+            found = path.stat() if path in self._roots else path.lstat()
+        except OSError:
+            return None
+        if not stat.S_ISREG(found.st_mode) or (not found.st_size and path.name.endswith(_WAL)):
+            return None
+        return Sight(found.st_ino, found.st_size, found.st_mtime_ns)
 
     def _source_of(self, path: Path, is_new: bool) -> Path:
         inside = [path.parent, *path.parent.parents]
@@ -112,14 +124,3 @@ def _files(path: Path, depth: int) -> Iterator[Path]:
             yield Path(entry.path)
         elif entry.is_dir(follow_symlinks=False) and depth < DEEPEST:
             yield from _files(Path(entry.path), depth + 1)
-
-
-def _sight(path: Path) -> Sight | None:
-    """None for what is not there; an empty -wal, which reading alone may make, is not."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    if not found.st_size and path.name.endswith(_WAL):
-        return None
-    return Sight(found.st_ino, found.st_size, found.st_mtime_ns)

@@ -7,6 +7,7 @@ being held, an archive's member is never written anywhere.
 from __future__ import annotations
 
 import io
+import lzma
 import re
 import zipfile
 import zlib
@@ -24,15 +25,19 @@ from clew.importers.records import Damaged
 
 LINE = 64 << 20
 """Bytes of one line, or of one element of an array. A longer one is passed over and named."""
-DOCUMENT = 256 << 20
+DOCUMENT = 128 << 20
 """Bytes of a file that has to be read whole."""
 VALUES = 500_000
-"""Of one line: each costs hundreds of bytes once decoded."""
+"""Of one line or element, and four times as many of a document: each costs hundreds of bytes once
+decoded."""
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 CHUNK = 1 << 20
 MEMBERS = 100_000
 """Files of one archive or folder."""
 BOM = b"\xef\xbb\xbf"
+UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
+"""What reading a file or a damaged, locked or oddly packed archive raises beside ClewError (a
+RecursionError and a NotImplementedError are RuntimeErrors)."""
 
 
 class Piece(NamedTuple):
@@ -41,6 +46,16 @@ class Piece(NamedTuple):
     number: int
     """From 1."""
     data: bytes
+
+
+TOO_LONG = f"longer than {LINE >> 20} MiB"
+
+
+def bounded(what: str, number: int, data: bytes) -> Piece | Damaged:
+    """A piece, unless decoding it would take more memory than any conversation does."""
+    if len(data) > CHUNK and _values(data, VALUES) > VALUES:
+        return Damaged(f"{what} {number}", f"more than {VALUES:,} values")
+    return Piece(number, data)
 
 
 class Source:
@@ -102,14 +117,11 @@ class Source:
                 self.done += len(row)
                 if len(row) > LINE and not row.endswith(b"\n"):
                     self._pass_over(stream)
-                    yield Damaged(f"line {number}", f"longer than {LINE >> 20} MiB")
-                    continue
-                if len(row) > CHUNK and _values(row) > VALUES:
-                    yield Damaged(f"line {number}", f"more than {VALUES:,} values")
+                    yield Damaged(f"line {number}", TOO_LONG)
                     continue
                 data = row.removeprefix(BOM) if number == 1 else row
                 if data := data.rstrip(b"\r\n"):
-                    yield Piece(number, data)
+                    yield bounded("line", number, data)
 
     def _pass_over(self, stream: BinaryIO) -> None:
         while row := stream.readline(CHUNK):
@@ -124,7 +136,7 @@ class Source:
                 if isinstance(data, str):
                     yield Damaged(f"element {number}", data)
                 else:
-                    yield Piece(number, data)
+                    yield bounded("element", number, data)
 
     def _counted(self, stream: BinaryIO) -> Iterator[bytes]:
         self.done = 0
@@ -143,6 +155,8 @@ class Source:
         if len(data) > DOCUMENT:  # a ZIP's directory may say less than there is
             raise TooLarge(f"{self.id} (bytes)", len(data), DOCUMENT)
         self.done = len(data)
+        if (values := _values(data, 4 * VALUES)) > 4 * VALUES:
+            raise TooLarge(f"{self.id} (values)", values, 4 * VALUES)
         return data.removeprefix(BOM)
 
     # ------------------------------------------------------------------ beside it
@@ -165,8 +179,8 @@ class Source:
             return None
         try:
             return self._read_beside(prefix, limit)
-        except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile):
-            return None  # damaged, locked, or packed in a way that is not known here
+        except UNREADABLE:
+            return None
 
     def _read_beside(self, prefix: str, limit: int) -> bytes | None:
         names, places = self._beside
@@ -222,7 +236,8 @@ class Source:
         return self.path
 
 
-def _values(row: bytes) -> int:
-    """About how many values a line of JSON has; commas in texts are none."""
-    commas = row.count(b",")
-    return commas if commas <= VALUES else _STRING.sub(b"", row).count(b",")
+def _values(data: bytes, limit: int) -> int:
+    """About how many values a JSON text has; commas in texts are none, and are only told apart
+    where it matters."""
+    commas = data.count(b",")
+    return commas if commas <= limit else _STRING.sub(b"", data).count(b",")

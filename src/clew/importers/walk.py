@@ -13,7 +13,7 @@ from clew.importers.format import Format
 from clew.importers.probe import Probe, probe, probe_lines
 from clew.importers.registry import format_of
 from clew.importers.report import NAMED
-from clew.importers.source import MEMBERS, Source
+from clew.importers.source import MEMBERS, UNREADABLE, Source
 from clew.importers.unread import unread_name
 
 Found = tuple[Source, Format | None]
@@ -66,19 +66,23 @@ class Walk:
 
     def _file(self, path: Path) -> Iterator[Found]:
         try:
-            if path.stat().st_size and _is_archive(path):
+            if not path.is_file():  # a pipe would be waited for, a device has no end
+                self.failed.append((str(path), "this is no file that can be read to its end"))
+                return
+            if _is_archive(path):
                 yield from self._archive(path)
                 return
+            source = Source(path)
         except OSError as error:
             self.failed.append((str(path), str(error)))
             return
-        yield from self._source(Source(path))
+        yield from self._source(source)
 
     def _archive(self, path: Path) -> Iterator[Found]:
         try:
             with zipfile.ZipFile(path) as archive:
                 names = [info.filename for info in archive.infolist() if not info.is_dir()]
-        except (OSError, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             self.failed.append((str(path), str(error)))
             return
         found = False
@@ -108,7 +112,7 @@ class Walk:
     def _look(self, source: Source) -> Probe | None:
         try:
             return probe(source)
-        except (OSError, ClewError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        except (ClewError, *UNREADABLE) as error:
             self.failed.append((source.id, str(error)))
             return None
 
@@ -126,7 +130,10 @@ class Walk:
         """By what stands behind a first line that is longer than the first look, or damaged."""
         if look.records or not 0 < len(look.head) <= source.size or b"\n" in look.head[:-1]:
             return None
-        return format_of(probe_lines(source, look.name))
+        try:
+            return format_of(probe_lines(source, look.name))
+        except UNREADABLE:
+            return None
 
     def _pass_over(self, name: str) -> None:
         self.unknown += 1

@@ -9,7 +9,6 @@ What is there already is found again, so reading too much is slow, never wrong.
 from __future__ import annotations
 
 import time
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from clew.importers.notices import Notices
 from clew.importers.report import SourceReport
 from clew.importers.run import Importer, Options
 from clew.importers.sightings import Sightings
-from clew.importers.source import Source
+from clew.importers.source import UNREADABLE, Source
 from clew.importers.walk import Found, Walk, check_path
 from clew.store.profile import Profile
 
@@ -165,7 +164,7 @@ class Watch:
                 return self._followed.read(importer, path, format)
             else:
                 report = importer.add(source, format)
-        except (ClewError, OSError, zipfile.BadZipFile) as error:  # of one file; there are others
+        except (ClewError, *UNREADABLE) as error:  # of one file; there are others
             report = SourceReport(source=source.id, error=f"{type(error).__name__}: {error}")
         now = time.monotonic()
         again = AGAIN if format is not None and format.rewrites else 0.0
@@ -205,7 +204,7 @@ def _below(walk: Walk, path: Path) -> list[Found]:
     """The sources at a path; none when it is gone, or goes while one looks."""
     try:
         return list(walk.below(path)) if path.exists() else []
-    except OSError:
+    except UNREADABLE:
         return []
 
 

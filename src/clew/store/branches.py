@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from clew.domain.compactions import Compaction
 from clew.domain.conversations import NewConversation, Workspace
 from clew.domain.cuts import Cut, hidden
 from clew.errors import InputError, KeyReused, NotFound, Stale
@@ -59,7 +60,7 @@ class Branch(Once[int]):
         )  # fmt: skip
         cuts.copy(tx, origin.no, no, base, below)
         if inherited is not None:
-            compactions.inherit(tx, self._kit, no, inherited, self._kit.clock.now())
+            compactions.inherit(tx, self._kit, no, inherited, self._date(inherited))
         todos.copy_open(tx, origin.no, no)
         conversations.inherit_records(tx, origin.no, no)
         return no
@@ -94,6 +95,10 @@ class Branch(Once[int]):
             )
         return seq, NO_CUT
 
+    def _date(self, inherited: Compaction) -> int:
+        """When the compaction that is inherited was made here."""
+        return self._kit.clock.now()
+
     def _inheriting(self, tx: Transaction, origin: Locked) -> NewConversation:
         """The new conversation's facts, the origin's where the caller gives none."""
         given, source = self._new, conversations.info(tx, origin.no)
@@ -122,6 +127,10 @@ class BranchAt(Branch):
             raise NotFound("message", str(self._seq))
         hiding = [c.number for c in all_cuts if c.in_force and c.from_seq <= self._seq <= c.to_seq]
         return self._seq, min(hiding, default=NO_CUT)
+
+    def _date(self, inherited: Compaction) -> int:
+        """What another tool did has the time of that."""
+        return inherited.created_at
 
 
 class Delegate(Once[int]):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from clew.domain.compactions import BodyItem, Compaction, Inline, Proposal, Ref, Stub
-from clew.domain.cuts import Cut, hidden, in_force_at
+from clew.domain.cuts import Cut, hidden, in_force_at, visible_ranges
 from clew.domain.messages import Message
 from clew.domain.parts import answered_ids, call_ids, unasked_ids
 from clew.errors import Cancelled, InvalidCompaction, NotFound
@@ -168,7 +168,7 @@ def land(
     place of what it covers."""
     cut_list = cuts.all_of(tx, row.no)
     covers_to = _settled(tx, kit, row, cut_list, covers_to)
-    items = tuple(item for item in body if _within(item, covers_to, cut_list))
+    items = tuple(item for item in body if _is_shown(item, covers_to, cut_list))
     if not covers_to or not items or out_of_order(items):
         return row
     generation = row.generation + 1
@@ -184,10 +184,11 @@ def land(
     return row._replace(generation=generation, view=row.view + 1)
 
 
-def _within(item: BodyItem, covers_to: int, cut_list: Sequence[Cut]) -> bool:
+def _is_shown(item: BodyItem, covers_to: int, cut_list: Sequence[Cut]) -> bool:
+    """Whether an item lies within what is covered and shows anything."""
     match item:
-        case Ref(last=last):
-            return last <= covers_to
+        case Ref(first=first, last=last):
+            return last <= covers_to and bool(visible_ranges(cut_list, first, last))
         case Stub(seq=seq):
             return seq <= covers_to and not hidden(cut_list, seq)
         case Inline():

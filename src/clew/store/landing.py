@@ -78,6 +78,8 @@ class Retitle(Struct, frozen=True):
     title: str
     origin: TitleOrigin
     was: str | None = None
+    is_first: bool = False
+    """The line is made with it: what it has inherited gives way."""
 
 
 class Settle(Struct, frozen=True):
@@ -219,7 +221,7 @@ class Land:
 
     def _retitle(self, tx: Transaction, row: Locked, step: Retitle) -> None:
         now = dict(zip(ORIGINS, tx.rows("import_row", no=row.no)[0][1:], strict=True))
-        if now[step.origin] == step.was:
+        if step.is_first or now[step.origin] == step.was:
             conversations.set_title(tx, row, step.title, step.origin, self._kit.clock.now())
 
 

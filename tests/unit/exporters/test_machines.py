@@ -196,4 +196,32 @@ def test_files_of_json_are_harmless_to_a_terminal_and_exact(form: Any) -> None:
     source = of([user(clew.Text(EVIL)), result("c", EVIL)], about={"title": EVIL})
     text = "".join(form.text(source))
     assert not [c for c in text if (ord(c) < 0x20 and c != "\n") or c in "\x7f\x9b\u202e\ud83d"]
-    assert json.dumps(EVIL)[1:-1] in json.dumps(json.loads(text))
+    assert json.dumps(EVIL.replace("\ud83d", "\ufffd"))[1:-1] in json.dumps(json.loads(text))
+
+
+@pytest.mark.parametrize("form", [chat, responses, atif])
+def test_lone_surrogates_are_replaced_for_other_tools(form: Any) -> None:
+    odd = "a\ud83d b\udc00\ud83d\ude00 \\ud83d \U0001f600"
+    call = clew.ToolCall("c1", "f", json.dumps({"x": odd}, ensure_ascii=False))
+    source = of([user(clew.Text(odd)), assistant(call), result("c1", odd)], prompt=odd,
+                about={"title": odd, "model": odd})  # fmt: skip
+    text = "".join(form.text(source))
+    assert "\\ud83d b" not in text
+    whole = json.dumps(json.loads(text), ensure_ascii=False)
+    whole.encode()
+    assert "a\ufffd b\ufffd\U0001f600 \\\\ud83d \U0001f600" in whole
+    if form is atif:
+        validator.Trajectory.model_validate_json(text)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3])
+@pytest.mark.parametrize("form", [chat, responses, atif])
+def test_no_line_of_a_file_is_a_value_of_its_own(form: Any, count: int) -> None:
+    """Else it is taken for JSON lines."""
+    drafts = [user(clew.Text("x"))] * count
+    rows = "".join(form.text(of(drafts, toolset=({"function": {"name": "f"}},)))).split("\n")
+    assert len(rows) >= 3
+    for row in rows[:-1]:
+        with pytest.raises(ValueError, match=r"."):
+            json.loads(row)
+    assert not [row for row in rows[1:] if row.startswith("{")]

@@ -9,71 +9,26 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from html_page import ACTING, Page
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from samples import EVIL, IMAGE, TALK, assistant, call, info, of, result, user
 
 import clew
-from clew.exporters import html, markdown
+from clew.exporters import html, html_index, markdown
 from clew.exporters.blocks import Code, blocks
 from clew.exporters.transcript import Transcript
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-TAGS = {
-    "html", "head", "meta", "title", "style", "body", "header", "h1", "dl", "dt", "dd", "bdi",
-    "nav", "details", "summary", "ol", "li", "a", "main", "div", "article", "h2", "span", "time",
-    "pre", "code", "strong", "b", "img", "footer", "p",
-}  # fmt: skip
-ATTRIBUTES = {
-    "lang", "charset", "http-equiv", "content", "name", "dir", "class", "href", "id", "datetime",
-    "rel", "open", "alt", "src", "loading",
-}  # fmt: skip
-ACTING = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 TEXTS = st.text(
     st.characters() | st.sampled_from("<>&\"'`\n#[]()!\\*_-~=:/ \x1b\u202e\ud83d"), max_size=60
 ) | st.sampled_from([EVIL, "```\n" + EVIL, "~~~\n```\n</code>", "[a]: javascript:x",
                       "a\n---\n# b"])  # fmt: skip
 
 
-class Page(HTMLParser):
-    """What a browser would make of it."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.links: list[str] = []
-        self.ids: list[str] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        assert tag in TAGS, tag
-        given = dict(attrs)
-        assert given.keys() <= ATTRIBUTES, given
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-        if (id := given.get("id")) is not None:
-            self.ids.append(id)
-        if (href := given.get("href")) is not None:
-            assert re.match(r"#\d+$|https?://", href), href
-            self.links.append(href)
-        if (src := given.get("src")) is not None:
-            assert re.match(r"data:image/(png|jpeg|gif|webp|avif|bmp);base64,[\w+/=]*$", src)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.words.append(data)
-
-
 def page(source: Transcript) -> Page:
-    text = "".join(html.text(source))
-    assert not ACTING.search(text)
-    return Page(text)
+    return Page("".join(html.text(source)))
 
 
 def everywhere(text: str) -> Transcript:
@@ -151,11 +106,91 @@ def test_an_outline_names_people_compactions_branches_and_sub_agents() -> None:
 def test_code_and_links_read_as_such() -> None:
     said = "# Plan\nsee `a<b>` and **now** https://example.com/x?a=1&b=2.\n\n```py\nx = '<b>'\n```"
     text = "".join(html.text(of([assistant(clew.Text(said))])))
-    assert '<span class="h">Plan</span>' in text
+    assert '<h3 dir="auto">Plan</h3>' in text
     assert "<code>a&lt;b&gt;</code>" in text
     assert "<strong>now</strong>" in text
     assert 'href="https://example.com/x?a=1&amp;b=2"' in text
     assert "<code>x = &#x27;&lt;b&gt;&#x27;</code></pre>" in text
+
+
+def test_a_result_says_how_many_lines_it_has() -> None:
+    for said, told in (("a.txt\n", ""), ("a\nb\n", "2 lines"), ("a\nb", "2 lines"), ("a", ""),
+                       ("", ""), ("\n", ""), ("a\n\n", "2 lines")):  # fmt: skip
+        text = "".join(html.text(of([result("c", said)])))
+        assert re.findall(r"\d+ lines", text) == [told] * bool(told), said
+
+
+def test_joined_records_have_all_their_numbers() -> None:
+    drafts = [user(clew.Text("q"))] + [assistant(clew.Text(t), api_group="g") for t in "abc"]
+    assert '<a href="#2">#2-4</a>' in "".join(html.text(of(drafts)))
+    assert "## \\#2-4 assistant" in "".join(markdown.text(of(drafts)))
+    drafts = [*drafts[:3], result("c", "x"), drafts[3]]
+    assert ">#2-3,5</a>" in "".join(html.text(of(drafts)))
+
+
+def test_what_clew_does_not_know_has_the_name_of_its_type() -> None:
+    drafts = [assistant(clew.Unknown({"type": "web_search_call", "id": "w"}), clew.Unknown([1]),
+                        clew.Unknown({"type": "<b>"}))]  # fmt: skip
+    for form in (html, markdown):
+        text = "".join(form.text(of(drafts)))
+        for said in (
+            "web_search_call (a kind",
+            "Something clew does not know",
+            "&lt;b&gt; (a kind",
+        ):
+            assert f"<summary>{said}" in text
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        ({"stopReason": "aborted", "errorMessage": "Request was aborted."},
+         "Ended: aborted: Request was aborted."),
+        ({"error": "MessageAbortedError"}, "Ended: MessageAbortedError"),
+        ({"error": True}, "Ended: error"), ({"unfinished": True}, "Ended: unfinished"),
+        ({"finish_reason": "length"}, "Ended: length"), ({"finish": "stop"}, "Nothing to read"),
+        ({"stop_reason": 5}, "Nothing to read"), ([], "Nothing to read"),
+    ],
+)  # fmt: skip
+def test_an_empty_answer_says_why(about: object, said: str) -> None:
+    draft = assistant(clew.Reasoning(data="opaque"), meta={"import": about})
+    assert f'<p class="end" dir="auto">{said}</p>' in "".join(html.text(of([draft])))
+    assert f"*{said}*\n" in "".join(markdown.text(of([draft])))
+    whole = "".join(html.text(of([assistant(clew.Text("All."), meta={"import": about})])))
+    assert (said in whole) == (said != "Nothing to read")
+
+
+def test_an_answer_that_ended_oddly_cannot_say_html() -> None:
+    draft = assistant(meta={"import": {"errorMessage": EVIL, "stopReason": EVIL, "error": EVIL}})
+    assert page(of([draft])).links == ["#1"]
+
+
+def test_branches_and_sub_agents_are_links_to_their_pages() -> None:
+    long = "sub:" + "x" * 1500
+    children = (
+        info(id="b", kind="branch", base=1, title="Other"), info(id=long, kind="delegate"),
+        info(id="c", kind="delegate", title="Called", meta={"import": {"call": "c3"}}),
+    )  # fmt: skip
+    about = {"origin": "o", "kind": "branch", "base": 3}
+    pages = {"b": "Other-b.html", long: "京-1.html", "c": "c.html", "o": "origin.html"}
+    source = of(TALK, children=children, about=about)
+    linked = Page("".join(html.text(source, pages)))
+    assert {"Other-b.html", "%E4%BA%AC-1.html", "c.html", "origin.html"} <= {*linked.links}
+    assert f"({long})" in "".join(linked.words)
+    alone = Page("".join(html.text(source, {})))
+    assert not [link for link in alone.links if link.endswith(".html")]
+    assert f"({long})" in "".join(alone.words)
+
+
+def test_an_index_lists_pages_the_last_active_first() -> None:
+    old = html_index.Page(info(id="a", title=EVIL, message_count=1234), "a-1.html")
+    new = html_index.Page(info(id="b", kind="delegate", active_at=1 << 52), "ü.html")
+    text = "".join(html_index.text("All", [old, new]))
+    found = Page(text)
+    assert found.links == ["%C3%BC.html", "a-1.html"]
+    assert "1,234" in text
+    assert "2025-10-09 08:53 UTC" in text
+    assert "(sub-agent)" in text
 
 
 def test_the_policy_of_a_page_lets_nothing_in() -> None:
@@ -186,6 +221,21 @@ def test_a_browser_runs_nothing_and_uses_the_style(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- Markdown
+
+
+def test_markdown_has_the_summary_of_a_compaction_and_names_sub_agents() -> None:
+    body = (clew.Inline(clew.Role.USER, (clew.Text("We <b>had</b> *looked*."),)),)
+    record = clew.Compaction(
+        generation=1, attempt=1, covers_to=2, body=body, cuts=(), kind="ours", tokens_before=900,
+        tokens_after=80, created_at=0,
+    )  # fmt: skip
+    child = info(id="d", kind="delegate", title="Helper")
+    about = {"kind": "delegate", "origin": "o"}
+    text = "".join(markdown.text(of(TALK, compactions=(record,), children=(child,), about=about)))
+    assert "<summary>Its summary</summary>\n\nWe \\<b>had\\</b> *looked*.\n" in text
+    assert "- Sub-agent: Helper (d)\n" in text
+    assert "- Sub-agent of: o\n" in text
+    assert "elegate" not in text
 
 
 def test_markdown_shows_all_that_was_said() -> None:

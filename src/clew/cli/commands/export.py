@@ -16,7 +16,7 @@ from clew.cli.progress import Report, progress
 from clew.cli.registry import VERSION, load
 from clew.cli.settings import Settings, home_short, settings_of
 from clew.clock import SystemClock
-from clew.exporters import atif, chat, clew_jsonl, html, markdown, responses
+from clew.exporters import atif, chat, clew_jsonl, html, html_index, markdown, responses
 from clew.exporters.saving import Write, check, file_name, save
 from clew.exporters.transcript import Transcript, transcript
 from clew.store.findings import counted, size_text
@@ -24,14 +24,15 @@ from clew.store.profile import Profile
 
 Text = Callable[[Transcript], Iterator[str]]
 
-CLEW, ATIF = "clew", "atif"
+CLEW, ATIF, HTML = "clew", "atif", "html"
+NAMED = 20
+"""Files of a folder that are named one by one; of more it is said how many."""
 EXTENSIONS = {
     CLEW: "jsonl", "chat": "json", "responses": "json", ATIF: "json", "markdown": "md",
-    "html": "html",
+    HTML: "html",
 }  # fmt: skip
 _TEXTS: dict[str, Text] = {
     "chat": chat.text, "responses": responses.text, ATIF: atif.text, "markdown": markdown.text,
-    "html": html.text,
 }  # fmt: skip
 
 
@@ -64,6 +65,14 @@ class File(Struct, frozen=True):
     messages: int
 
 
+class Written(Struct, frozen=True, omit_defaults=True):
+    """What a run has written."""
+
+    files: list[File]
+    index: str | None = None
+    """The page that lists the others."""
+
+
 @click.command("export")
 @click.argument("ids", metavar="[ID...]", type=ConversationId(), nargs=-1)
 @click.option("--all", is_flag=True, help="Every conversation of the profile, archived ones too.")
@@ -74,7 +83,7 @@ class File(Struct, frozen=True):
 )  # fmt: skip
 @click.option(
     "--output", "-o", metavar="FILE|FOLDER",
-    help="Where to; a folder if it is one, or ends in a slash. [standard output]",
+    help="Where to; a folder if it is one, or ends in a slash. [standard output, as with -]",
 )  # fmt: skip
 @click.option(
     "--with-branches/--no-branches",
@@ -103,17 +112,18 @@ def command(ctx: click.Context, **given: Any) -> None:
     clew export 7c3j4 --format html -o talk.html
     clew export --all --format markdown -o notes/
     """
-    options = Options(**given)
+    output = given.pop("output")
+    options = Options(output=None if output == "-" else output, **given)
     _check(ctx, options)
     settings = settings_of(ctx)
     with open_profile(settings) as profile:
-        files = _Export(settings, profile, options).run()
+        written = _Export(settings, profile, options).run()
     if options.output is None:
         return
     if options.as_json:
-        jsonout.write(settings.screen.stream, {"files": files})
+        jsonout.write(settings.screen.stream, written)
     else:
-        _tell(settings, files)
+        _tell(settings, written)
 
 
 def _check(ctx: click.Context, options: Options) -> None:
@@ -123,16 +133,29 @@ def _check(ctx: click.Context, options: Options) -> None:
         ctx.fail("--json tells which files were written; give -o as well")
 
 
-def _tell(settings: Settings, files: list[File]) -> None:
-    screen = settings.screen
-    for file in files:
-        held = f"{counted(file.conversations, 'conversation')}, {counted(file.messages, 'message')}"
-        screen.line(
-            (screen.sign("✓", "ok"), "green"),
-            f" {home_short(file.path)}: {held}, {size_text(file.bytes)}.",
+def _tell(settings: Settings, written: Written) -> None:
+    files = written.files
+    if len(files) <= NAMED:
+        for file in files:
+            _line(settings, home_short(file.path), [file])
+    else:
+        _line(
+            settings,
+            f"{len(files):,} files in {home_short(str(Path(files[0].path).parent))}",
+            files,
         )
+    if written.index is not None:
+        settings.screen.line(f"  {home_short(written.index)} lists them.")
     if not files:
         settings.notes.line("There is nothing to export.")
+
+
+def _line(settings: Settings, what: str, files: list[File]) -> None:
+    screen = settings.screen
+    conversations = counted(sum(file.conversations for file in files), "conversation")
+    messages = counted(sum(file.messages for file in files), "message")
+    size = size_text(sum(file.bytes for file in files))
+    screen.line((screen.sign("✓", "ok"), "green"), f" {what}: {conversations}, {messages}, {size}.")
 
 
 class _Export:
@@ -140,19 +163,23 @@ class _Export:
 
     def __init__(self, settings: Settings, profile: Profile, options: Options) -> None:
         self._settings, self._profile, self._options = settings, profile, options
+        self._pages: dict[str, str] = {}
+        """Names of the files in the folder, by the ids of their conversations."""
 
-    def run(self) -> list[File]:
-        """Write everything; gives the files."""
+    def run(self) -> Written:
+        """Write everything."""
         options, ids = self._options, self._ids()
         if options.format == CLEW:
-            return [self._lossless(ids)]
+            return Written(files=[self._lossless(ids)])
         if options.output is not None:
-            return list(self._files(self._places(ids, options.output)))
+            places = self._places(ids, options.output)
+            self._pages = {id: path.name for id, path in places}
+            return Written(files=list(self._files(places)), index=self._index(places))
         if len(ids) > 1:
             raise click.UsageError(f"{len(ids)} conversations make as many files; give -o FOLDER")
         for id in ids:
             self._text(id, _output(self._settings.screen.stream), None)
-        return []
+        return Written(files=[])
 
     # ------------------------------------------------------------------ clew's own
 
@@ -221,9 +248,31 @@ class _Export:
             _make_folder(place)
             titles = ((id, self._profile.open(id).info().title or "") for id in ids)
             places = [(id, place / file_name(title, id, extension)) for id, title in titles]
-        for _, path in places:
+        listed = [index] if (index := self._index_of(places)) is not None else []
+        for path in (*(path for _, path in places), *listed):
             check(path, self._options.force)
         return places
+
+    def _index_of(self, places: list[tuple[str, Path]]) -> Path | None:
+        """Where the page that lists the others goes. One page needs none, and would replace that of
+        an earlier run."""
+        if self._options.format != HTML or len(places) < 2:
+            return None
+        return places[0][1].with_name(html_index.NAME)
+
+    def _index(self, places: list[tuple[str, Path]]) -> str | None:
+        path = self._index_of(places)
+        if path is None:
+            return None
+        pages = (html_index.Page(self._profile.open(id).info(), at.name) for id, at in places)
+        title = f"Conversations of {self._profile.name}"
+
+        def make(write: Write) -> None:
+            for piece in html_index.text(title, pages):
+                write(piece.encode("utf-8", "backslashreplace"))
+
+        save(path, self._options.force, make)
+        return str(path)
 
     def _files(self, places: list[tuple[str, Path]]) -> Iterator[File]:
         several = len(places) > 1
@@ -243,6 +292,8 @@ class _Export:
             source = _counting(source, report)
         if self._options.format == ATIF and self._options.with_delegates():
             pieces = atif.text(source, self._source)
+        elif self._options.format == HTML:
+            pieces = html.text(source, self._pages)
         else:
             pieces = _TEXTS[self._options.format](source)
         for piece in pieces:
