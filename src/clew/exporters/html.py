@@ -33,6 +33,7 @@ from clew.exporters.ending import ended, nothing
 from clew.exporters.html_style import CSS, POLICY
 from clew.exporters.prose import anchor, code, plain, rendered
 from clew.exporters.text import (
+    ID_LENGTH,
     attachment,
     dumps,
     iso,
@@ -45,8 +46,6 @@ from clew.exporters.text import (
 )
 from clew.exporters.transcript import Transcript, call_of, kind_of, named, numbers
 
-_ID = 5000
-"""Characters of an id, which is never cut off: other tools' are longer than they should be."""
 _OUTLINE = 90
 """Characters of a message in the outline."""
 
@@ -110,10 +109,12 @@ def _facts(source: Transcript, pages: Pages) -> str:
         ("begun", minute(info.created_at)), ("last message", minute(info.active_at)),
         ("messages", f"{info.message_count:,}"), ("tokens", _tokens(source)),
     ]  # fmt: skip
-    rows = [(name, f"<bdi>{escape(one_line(value))}</bdi>") for name, value in facts if value]
+    rows = [
+        (name, f"<bdi>{escape(one_line(value, ID_LENGTH))}</bdi>") for name, value in facts if value
+    ]
     if info.origin is not None:
         at = f" from #{info.base}" if info.base else ""
-        label = f"<bdi>{escape(one_line(info.origin, _ID))}</bdi>"
+        label = f"<bdi>{escape(one_line(info.origin, ID_LENGTH))}</bdi>"
         page = pages.get(info.origin)
         rows.append((f"{kind_of(info)} of", (beside(page, label) if page else label) + at))
     listed = (f"<dt>{name}</dt><dd>{value}</dd>\n" for name, value in rows)
@@ -157,7 +158,7 @@ def _child(seq: int, info: ConversationInfo, pages: Pages) -> str:
     """A branch or sub-agent: its place, and its own page where there is one."""
     title = escape(one_line(info.title or info.preview or "(untitled)", _OUTLINE))
     at = f" from #{info.base}" if info.base else ""
-    name = f"<bdi>{title} ({escape(one_line(info.id, _ID))})</bdi>"
+    name = f"<bdi>{title} ({escape(one_line(info.id, ID_LENGTH))})</bdi>"
     page = pages.get(info.id)
     if page is None:
         return _mark(seq, f"{kind_of(info)}{at}: {name}")

@@ -50,7 +50,8 @@ li p { margin: .2rem 0; } main ul, main ol { padding-inline-start: 1.6rem; }
 blockquote { margin-inline: 0; padding-inline-start: .9rem; color: var(--dim);
   border-inline-start: 3px solid var(--line); }
 table { border-collapse: collapse; display: block; max-width: 100%; overflow-x: auto; }
-th, td { border: 1px solid var(--line); padding: .2rem .6rem; vertical-align: top; }
+th, td { border: 1px solid var(--line); padding: .2rem .6rem; vertical-align: top;
+  overflow-wrap: break-word; }
 th.center, td.center { text-align: center; } th.right, td.right { text-align: right; }
 hr { border: 0; border-top: 1px solid var(--line); margin: 1rem 0; }
 .end { color: var(--dim); font-style: italic; }

@@ -19,6 +19,7 @@ from clew.exporters.blocks import Code, blocks
 from clew.exporters.dividers import placed, summary, told
 from clew.exporters.ending import ended, nothing
 from clew.exporters.text import (
+    ID_LENGTH,
     attachment,
     dumps,
     minute,
@@ -79,11 +80,12 @@ def _facts(source: Transcript) -> Iterator[str]:
         facts.append(("Goes on from", f"#{info.base}"))
     for name, value in facts:
         if value:
-            yield f"- {name}: {_label(value)}\n"
+            yield f"- {name}: {_label(value, ID_LENGTH)}\n"
     for child in source.children:
         title = child.title or child.preview or "(untitled)"
         at = f" from \\#{child.base}" if child.base else ""
-        yield f"- {kind_of(child).capitalize()}{at}: {_label(title)} ({_label(child.id)})\n"
+        id = _label(child.id, ID_LENGTH)
+        yield f"- {kind_of(child).capitalize()}{at}: {_label(title)} ({id})\n"
     yield "\n"
 
 
@@ -192,9 +194,9 @@ def _code(text: str) -> str:
     return f"{run}{space}{text}{space}{run}"
 
 
-def _label(text: str) -> str:
+def _label(text: str, most: int = 200) -> str:
     """A text of a line in which no sign means anything."""
-    return _SIGNS.sub(r"\\\1", one_line(text, 200))
+    return _SIGNS.sub(r"\\\1", one_line(text, most))
 
 
 __all__: Sequence[str] = ("prose", "text")

@@ -22,6 +22,9 @@ RASTER = frozenset((
 ))  # fmt: skip
 """Images that are nothing but pixels."""
 
+ID_LENGTH = 5000
+"""Characters of an id that are shown: all. Other tools' are longer than they should be."""
+
 
 def dumps(value: object) -> str:
     """One line of JSON; what acts on a terminal, ends lines or is no UTF-8 stands escaped."""

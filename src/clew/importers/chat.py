@@ -15,8 +15,6 @@ The rules, for all formats:
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from msgspec.structs import replace
 
 from clew.domain.compactions import BodyItem, Inline, Ref
@@ -40,17 +38,10 @@ from clew.importers.records import (
     Used,
 )
 from clew.importers.report import ChatReport, SourceReport
-from clew.importers.spots import Spot, Spots
+from clew.importers.spots import Origin, Spot, Spots
 from clew.store.drafts import Prepared
 from clew.store.importing import Importing, StoredChat, StoredLine
 from clew.store.landing import Compact, Landing, Name, NewLine
-
-
-class Origin(NamedTuple):
-    """What a new chat comes from: a sub-agent's chat, or one that it continues from `at`."""
-
-    conversation: str
-    at: int | None
 
 
 class ChatPlan:
@@ -501,5 +492,5 @@ class ChatPlan:
 
     def _seal(self) -> None:
         for line in self.lines:
-            if not line.dropped:
+            if line.is_changed and not line.dropped:
                 self._queue.extend(line.seal(self._format.name))

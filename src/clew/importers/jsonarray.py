@@ -41,10 +41,7 @@ class _Splitter:
             if self._escaped:  # the character behind a backslash says nothing
                 self._escaped, at = False, at + 1
                 continue
-            if self._depth > 1 and not self._quoted:
-                inside = _INSIDE.match(chunk, at)
-                at = at if inside is None else inside.end()
-            found = (_QUOTE if self._quoted else _MARK).search(chunk, at)
+            found = self._next(chunk, at)
             if found is None:
                 break
             at = found.end()
@@ -68,6 +65,13 @@ class _Splitter:
                     return
         if self._depth:
             self._hold(chunk[start:])
+
+    def _next(self, chunk: bytes, at: int) -> re.Match[bytes] | None:
+        """The next sign that says anything."""
+        if self._quoted:
+            return _QUOTE.search(chunk, at)
+        inside = _INSIDE.match(chunk, at) if self._depth > 1 else None
+        return _MARK.search(chunk, at if inside is None else inside.end())
 
     def _hold(self, data: bytes) -> None:
         if self._over or len(self._held) + len(data) > self._limit:

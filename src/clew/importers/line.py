@@ -21,9 +21,9 @@ from clew.store.landing import (
     Step,
 )
 
-CHILD, SEEN = 1, 2
+CHILD, SEEN, HIDDEN = 1, 2, 4
 """Flags of a record: it follows the one before it (and is no part of the same API message); the
-source has shown it in this run."""
+source has shown it in this run; a cut hides it."""
 
 _NONE = frozenset[str]()
 """For all lines together: there may be thousands."""
@@ -41,6 +41,8 @@ class Line:
     ) -> None:
         self.id, self.index, self.name, self.base, self.head = id, index, name, base, head
         self.new = new
+        self.is_changed = new is not None
+        """Whether anything is planned that was not handed out."""
         self.ours = False
         """Whether something here came from elsewhere since the import."""
         self.dropped = False
@@ -48,6 +50,9 @@ class Line:
         self.imported_to: int | None = None
         self.stored: StoredLine | None = None
         self.cuts: list[tuple[int, int]] = []
+        self._ends: dict[int, int] = {}
+        """Where cuts end, by where they begin."""
+        self._own_cuts = 0
         self.compactions = _NONE
         self.names = _NONE
         self.titles: dict[TitleOrigin, str | None] = {}
@@ -72,24 +77,26 @@ class Line:
         line = cls(stored.id, index, stored.name, stored.base, stored.head, None)
         line.stored = stored
         line.imported_to = stored.imported_to
-        line.cuts = list(stored.cuts)
+        for first, last in stored.cuts:
+            line._hide(first, last)
         line.compactions = frozenset(stored.compactions)
         line.names = frozenset(stored.names)
         line.titles = dict(stored.titles)
         line.ours = stored.imported_to != stored.head or not stored.free
-        line._from = (stored.head, stored.imported_to, line._own_cuts())
+        line._from = (stored.head, stored.imported_to, line._own_cuts)
         return line
 
     # ------------------------------------------------------------------ what it shows
 
     def visible(self, seq: int) -> bool:
         """Whether no cut hides this seq."""
+        if seq > self.base:
+            return not self.has(seq, HIDDEN)
         return not any(first <= seq <= last for first, last in self.cuts)
 
     def ends_at(self, seq: int) -> bool:
         """Whether this seq is visible, and one cut hides all that follows it."""
-        hidden = any(first == seq + 1 and last == self.head for first, last in self.cuts)
-        return hidden and self.visible(seq)
+        return self._ends.get(seq + 1) == self.head and self.visible(seq)
 
     def has(self, seq: int, flag: int) -> bool:
         at = seq - self.base - 1
@@ -114,6 +121,7 @@ class Line:
 
     def append(self, prepared: Prepared) -> int:
         """Plan a message; gives its seq."""
+        self.is_changed = True
         self._messages.append(prepared)
         self.head += 1
         self._flags.append(0)
@@ -124,10 +132,19 @@ class Line:
     def cut(self, from_seq: int, by: str, uid: bytes, at: int) -> None:
         """Plan to hide from_seq and all after it."""
         self.step(CutFrom(from_seq, by, uid, at))
-        self.cuts.append((from_seq, self.head))
+        self._hide(from_seq, self.head)
+
+    def _hide(self, first: int, last: int) -> None:
+        self.cuts.append((first, last))
+        self._ends[first] = last
+        if last > self.base:
+            self._own_cuts += 1
+        for seq in range(max(first, self.base + 1), last + 1):
+            self._flags[seq - self.base - 1] |= HIDDEN
 
     def step(self, step: Step) -> None:
         """Plan something that comes after all that is planned so far."""
+        self.is_changed = True
         self._close_messages()
         self._steps.append(step)
 
@@ -137,6 +154,7 @@ class Line:
 
     def retitle(self, title: str, origin: TitleOrigin) -> None:
         """Plan a title; the last one counts."""
+        self.is_changed = True
         self._wanted[origin] = title
         if origin == "user":
             self._given |= {title}
@@ -157,11 +175,9 @@ class Line:
                 yield Retitle(title, origin, was, is_first=self.new is not None)
         self._wanted = {}
 
-    def _own_cuts(self) -> int:
-        return sum(last > self.base for _, last in self.cuts)
-
     def spend(self, group: str, spent: Spent, at: int) -> None:
         """Plan the usage of a model call; of one group the larger counts."""
+        self.is_changed = True
         known = self._spent.get(group)
         self._spent[group] = Spend(
             group, spent if known is None else _larger(known.spent, spent),
@@ -175,6 +191,7 @@ class Line:
 
     def seal(self, source: str) -> Iterator[Landing]:
         """The plan so far as a landing, if there is any; planning then goes on behind it."""
+        self.is_changed = False
         self._close_messages()
         self._steps[:0] = self._retitled()  # before a first message gives one
         place = (self.cwd, self.git_branch, self.model)
@@ -191,7 +208,7 @@ class Line:
             self.id, source, tuple(self._steps), self.new, head, imported_to, reached, cuts
         )
         self._steps, self.new = [], None
-        self._from = (self.head, reached, self._own_cuts())
+        self._from = (self.head, reached, self._own_cuts)
         self.imported_to = reached
 
 

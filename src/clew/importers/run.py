@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from clew.errors import ClewError, ImportOvertaken
 from clew.importers import naming
-from clew.importers.chat import ChatPlan, Origin
+from clew.importers.chat import ChatPlan
 from clew.importers.format import Format
 from clew.importers.job import Job, count, tell
 from clew.importers.records import (
@@ -26,6 +26,7 @@ from clew.importers.records import (
 )
 from clew.importers.report import SourceReport
 from clew.importers.source import UNREADABLE, Source
+from clew.importers.spots import Origin
 from clew.store.importing import Importing, StoredChat
 from clew.store.landing import Landing
 

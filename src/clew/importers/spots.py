@@ -24,6 +24,13 @@ class Spot(NamedTuple):
     seq: int
 
 
+class Origin(NamedTuple):
+    """What a new chat comes from: a sub-agent's chat, or one that it continues from `at`."""
+
+    conversation: str
+    at: int | None
+
+
 class Spots:
     """The lines of a chat and what is on them."""
 

@@ -381,9 +381,13 @@ def delete(tx: Transaction, no: int) -> None:
     tx.run("conversation_delete", no=no)
 
 
-def view_moved(tx: Transaction, row: Locked, message_count: int, preview: str | None) -> None:
+def view_moved(
+    tx: Transaction, row: Locked, message_count: int, preview: str | None, moves: int = 1
+) -> None:
     """Move the view: a cut, an undo or an erasure changed what rows already there mean."""
-    tx.run("conversation_view", no=row.no, message_count=message_count, preview=preview)
+    tx.run(
+        "conversation_view", no=row.no, moves=moves, message_count=message_count, preview=preview
+    )
 
 
 def info(tx: Transaction, no: int) -> ConversationInfo:

@@ -46,11 +46,10 @@ class MakeCut(Once[CutOutcome]):
 
 
 def cut_from(
-    tx: Transaction, kit: Kit, row: Locked, seq: int, by: str | None, uid: bytes,
-    at: int | None = None,
-) -> tuple[Locked, CutOutcome]:  # fmt: skip
-    """Hide seq..head. Needs the row's lock. `at`: when another tool did it."""
-    now = kit.clock.now() if at is None else at
+    tx: Transaction, kit: Kit, row: Locked, seq: int, by: str | None, uid: bytes
+) -> tuple[Locked, CutOutcome]:
+    """Hide seq..head. Needs the row's lock."""
+    now = kit.clock.now()
     conversations.open_for_append(tx, row, now)
     cuts = all_of(tx, row.no)
     if hidden(cuts, seq):
@@ -65,6 +64,34 @@ def cut_from(
     )  # fmt: skip
     row = _moved(tx, kit, row, all_of(tx, row.no), "cut", now)
     return row, CutOutcome(number, seq, row.head, withdrawn, turn, row.head, row.view)
+
+
+class Landing:
+    """Cuts that another tool made, stored between the messages that an import brings: what they
+    hide is counted once, at the end."""
+
+    def __init__(self, tx: Transaction, kit: Kit, row: Locked) -> None:
+        self._tx, self._kit = tx, kit
+        known = all_of(tx, row.no)
+        self._number = known[-1].number if known else 0
+        self._made = 0
+        self._last = 0
+
+    def store(self, row: Locked, seq: int, by: str, uid: bytes, at: int) -> None:
+        """Hide seq..head, as the head is now."""
+        self._made += 1
+        self._last = at
+        self._tx.run(
+            "cut_insert", no=row.no, number=self._number + self._made, uid=uid, from_seq=seq,
+            to_seq=row.head, by=self._kit.label("by", by), at=at,
+        )  # fmt: skip
+
+    def count(self, row: Locked) -> Locked:
+        """Count what is visible now."""
+        if not self._made:
+            return row
+        found = all_of(self._tx, row.no)
+        return _moved(self._tx, self._kit, row, found, "cut", self._last, self._made)
 
 
 class UndoCut(Once[CutOutcome]):
@@ -104,17 +131,18 @@ class UndoCut(Once[CutOutcome]):
 
 
 def _moved(
-    tx: Transaction, kit: Kit, row: Locked, cuts: Sequence[Cut], kind: str, now: int
-) -> Locked:
+    tx: Transaction, kit: Kit, row: Locked, cuts: Sequence[Cut], kind: str, now: int,
+    moves: int = 1,
+) -> Locked:  # fmt: skip
     """Move the view, recount what is visible, cancel every open attempt."""
     parts = log.segments_of(tx, row)
     pieces = log.ranges(parts, cuts, 1, row.head)
     count = visible_count(tx, parts, cuts, row.head)
     preview = log.last_preview(tx, kit.codec, pieces)
-    conversations.view_moved(tx, row, count, preview)
+    conversations.view_moved(tx, row, count, preview, moves)
     attempts.cancel_all(tx, row.no, now)
     note(tx, row.id, row.profile, kind, now)
-    return row._replace(view=row.view + 1, message_count=count)
+    return row._replace(view=row.view + moves, message_count=count)
 
 
 def copy(tx: Transaction, origin: int, branch: int, base: int, below: int) -> None:

@@ -91,8 +91,8 @@ class Settle(Struct, frozen=True):
 
 
 ORIGINS: tuple[TitleOrigin, ...] = ("user", "llm", "derived")
-Single = Append | CutFrom | Compact | Retitle | Settle | Name
-Step = Single | Spend
+Single = Append | Compact | Retitle | Settle | Name
+Step = Single | CutFrom | Spend
 
 
 class NewLine(Struct, frozen=True):
@@ -155,11 +155,16 @@ class Land:
         if new is None and not self._is_as_planned(tx, row, landing):
             raise ImportOvertaken(landing.id)
         spent: list[Spend] = []
+        hides = cuts.Landing(tx, kit, row)
         for step in landing.steps:
-            if isinstance(step, Spend):
-                spent.append(step)
-            else:
-                row = self._step(tx, row, landing.source, step)
+            match step:
+                case Spend():
+                    spent.append(step)
+                case CutFrom():
+                    hides.store(row, step.from_seq, step.by, step.uid, step.at)
+                case _:
+                    row = self._step(tx, row, landing.source, step)
+        row = hides.count(row)
         if spent:  # many, at the end
             calls.land(tx, kit, no, [(s.group, s.spent, s.up_to_seq, s.at) for s in spent])
         if new is not None or landing.reached != landing.imported_to:
@@ -195,10 +200,6 @@ class Land:
         match step:
             case Append(prepared=prepared):
                 return log.insert(tx, row, prepared)
-            case CutFrom():
-                return cuts.cut_from(
-                    tx, self._kit, row, step.from_seq, step.by, step.uid, at=step.at
-                )[0]
             case Compact():
                 return compactions.land(
                     tx, self._kit, row, step.covers_to, step.body, step.receipt, step.at,

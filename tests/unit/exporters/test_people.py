@@ -180,6 +180,7 @@ def test_branches_and_sub_agents_are_links_to_their_pages() -> None:
     alone = Page("".join(html.text(source, {})))
     assert not [link for link in alone.links if link.endswith(".html")]
     assert f"({long})" in "".join(alone.words)
+    assert f"({long})" in "".join(markdown.text(source))
 
 
 def test_an_index_lists_pages_the_last_active_first() -> None:

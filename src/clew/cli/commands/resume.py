@@ -108,10 +108,10 @@ def _there(info: ConversationInfo, names: Sequence[Name]) -> Iterator[Line]:
     known = [name for name in names if name.command is not None]
     if known:
         last = known[-1]
-        where = f"  in {one_line(info.cwd)}" if info.cwd else ""
-        yield line(0, f"Go on in {one_line(last.source)}:")
+        where = f", in {one_line(info.cwd)}" if info.cwd else ""
+        yield line(0, f"Go on in {one_line(last.source)}{where}:")
         yield BLANK
-        yield line(4, (last.command or "", "cyan"), (where, "dim"))
+        yield line(4, (last.command or "", "cyan"))
         yield BLANK
 
 

@@ -94,10 +94,17 @@ def _print_usage(screen: Screen, usage: tuple[ModelUsage, ...]) -> None:
         [
             one_line(used.model), f"{used.calls:,}", f"{used.usage.input:,}",
             f"{used.usage.output:,}", f"{used.usage.cached:,}", f"{used.usage.reasoning:,}",
-            f"${used.cost:,.2f}" if used.cost else "-",
+            _cost(used.cost),
         ]
         for used in usage
     ])  # fmt: skip
+
+
+def _cost(dollars: float) -> str:
+    """Of a model of which no call says what it cost, it is not known."""
+    if not dollars:
+        return "-"
+    return f"${dollars:,.2f}" if dollars >= 0.01 else "<$0.01"
 
 
 @click.command("profiles")

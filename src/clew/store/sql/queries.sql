@@ -85,7 +85,7 @@ UPDATE conversation SET waiting = waiting + :by WHERE no = :no
 
 -- name: conversation_view
 -- Whatever changes the meaning of rows already there moves the view.
-UPDATE conversation SET view = view + 1, message_count = :message_count, preview = :preview
+UPDATE conversation SET view = view + :moves, message_count = :message_count, preview = :preview
 WHERE no = :no
 
 -- name: conversation_generation
