@@ -37,9 +37,7 @@ LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in lay
 BELOW = r"(sqlite\w*|postgres\w*|migrate|doctor\w*|copying|restore|search/connection)"
 FOREIGN = r"importers/(foreign|formats/\w+)\.py"
 """What reads the SQLite files of other tools: statements about their tables, none of ours."""
-KNOWS_AN_ENGINE = re.compile(
-    rf"store/{BELOW}\.py|cli/version\.py|testing/postgres\.py|{FOREIGN}"
-)
+KNOWS_AN_ENGINE = re.compile(rf"store/{BELOW}\.py|cli/version\.py|testing/postgres\.py|{FOREIGN}")
 """Below the waist, and tools for broken files. All other modules run named statements."""
 ENGINES = ("apsw", "psycopg")
 DIALECTS = ("sqlite", "postgres")

@@ -108,8 +108,9 @@ __all__ = [
     "Conversation", "ConversationInfo", "ConversationReader", "ConversationSummary",
     "Corrupt", "Cut", "CutOutcome",
     "CutOvertaken", "Delivered", "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image",
-    "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor", "Job",
-    "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message", "ModelCall",
+    "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction",
+    "InvalidCursor", "Job", "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message",
+    "ModelCall",
     "ModelUsage", "NewConversation", "NotFound", "Overtaken", "Page", "Part", "Parts", "Place",
     "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Received",
     "Recorded", "Ref", "Refused", "ResetOutcome", "Right", "RightLost", "Role", "SchemaTooNew",
@@ -135,9 +136,9 @@ _HOMES = {
     "clew.domain.turns": "CallPlan CallResult Delivered Delivery ModelCall ModelUsage Recorded "
     "Right Turn TurnEnded TurnKnown TurnQueued Usage",
     "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError Corrupt CutOvertaken Ended "
-    "ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound Overtaken "
-    "ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale StoreClosed StoreError "
-    "StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
+    "ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound "
+    "Overtaken ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale StoreClosed "
+    "StoreError StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
     "clew.store.aliases": "Alias",
     "clew.store.bindings": "Place",
     "clew.store.conversation": "Conversation",

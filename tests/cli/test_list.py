@@ -106,7 +106,7 @@ def test_archived_ones_are_said_to_be_there(demo: Demo, run: Run) -> None:
     run("archive", demo.ids.bot, "--profile", "bot")
     result = run("list", "--profile", "bot")
     assert result.stdout == ""
-    assert "clew list --archived" in result.stderr
+    assert "clew --profile bot list --archived" in result.stderr
 
 
 def test_an_empty_profile_names_the_others(demo: Demo, run: Run) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 import clew
-from clew.domain.drafts import Draft
 
 from .helpers import Demo, Run, process
 
@@ -48,7 +47,10 @@ def test_sub_agents_are_named_in_the_question(
     demo: Demo, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, inner, other = delegates(demo, demo.ids.order)
-    monkeypatch.setattr("clew.cli.commands.delete.can_ask", lambda *_: None)
+
+    def somebody_is_there(yes: bool, what: str) -> None: ...
+
+    monkeypatch.setattr("clew.cli.commands.delete.can_ask", somebody_is_there)
     said = run("delete", demo.ids.order, input="n\n", code=1).stderr
     assert "Delete 1 conversation and its 2 sub-agents for good?" in said
     said = run("delete", demo.ids.order, first, demo.ids.trip, input="n\n", code=1).stderr
@@ -66,9 +68,10 @@ def test_sub_agents_may_stay_and_are_said_to_be_there(tmp_path: Path, run: Run) 
     result = run("--store", place, "list")
     assert (result.stdout, "archived" in result.stderr) == ("", False)
     assert "1 sub-agent of deleted ones" in result.stderr
-    assert "sub-agent of a conversation that was deleted" in run(
-        "--store", place, "show", agent.id
-    ).stdout
+    assert (
+        "sub-agent of a conversation that was deleted"
+        in run("--store", place, "show", agent.id).stdout
+    )
     run("--store", place, "delete", agent.id, "--yes")
     assert "Or add the first conversation" in run("--store", place, "list").stderr
 
@@ -88,6 +91,10 @@ def test_without_a_store_the_import_is_named_first(
 ) -> None:
     said = run("--store", tmp_path / "none.db", *command).stderr
     assert said.index("import --discover") < said.index("from Python")
+
+
+def test_without_a_store_the_doctor_names_the_import_too(tmp_path: Path, run: Run) -> None:
+    assert "clew import --discover" in run("--store", tmp_path / "none.db", "doctor").stdout
 
 
 def test_hits_in_archived_conversations_are_said_to_be_there(demo: Demo, run: Run) -> None:
@@ -144,7 +151,7 @@ def test_an_answer_without_content_is_said_to_be_empty(
         conversation = store.profile("default").open(demo.ids.order)
         conversation.reopen()
         conversation.append([
-            Draft(role=clew.Role.ASSISTANT, parts=(), meta={"import": facts}),
+            clew.Draft(role=clew.Role.ASSISTANT, parts=(), meta={"import": facts}),
         ])  # fmt: skip
     shown = run("show", demo.ids.order).stdout
     assert re.search(rf"assistant  #2 .*\n  {re.escape(said)}\n", shown)
@@ -155,9 +162,7 @@ def test_both_ends_of_a_conversation_have_a_time(demo: Demo, run: Run) -> None:
     assert re.search(rf"begun {time}, active {time} \(", run("show", demo.ids.trip).stdout)
 
 
-def test_ids_of_other_tools_are_shown_and_lead_there(
-    demo: Demo, run: Run, loads: Any
-) -> None:
+def test_ids_of_other_tools_are_shown_and_lead_there(demo: Demo, run: Run, loads: Any) -> None:
     session = "fe5e1c67-53e7-4862-81ae-d0e013e3270b"
     with demo.open() as store:
         profile = store.profile("default")
@@ -187,7 +192,7 @@ def test_what_nobody_knows_the_cost_of_has_none(demo: Demo, run: Run) -> None:
         for model, cost in (("free", None), ("cheap", 0.002), ("dear", 1234.5)):
             conversation = profile.create()
             number = conversation.plan_call(clew.CallPlan(model=model))
-            result = clew.CallResult(status="completed", usage=clew.Usage(input=5), cost=cost)
+            result = clew.CallResult(usage=clew.Usage(input=5), cost=cost)
             conversation.finish_call(number, result)
     shown = run("stats").stdout
     for model, cost in (("free", "-"), ("cheap", "<$0.01"), ("dear", "$1,234.50")):

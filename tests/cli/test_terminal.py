@@ -14,6 +14,7 @@ from typing import NoReturn
 import pytest
 
 from clew.cli.main import main
+from clew.cli.text import cells
 
 from .helpers import Demo, Run
 
@@ -81,6 +82,17 @@ def test_a_list_is_a_table_in_colours(demo: Demo) -> None:
     assert re.search(r"just now|\dm ago", shown)  # the fixture may be minutes old
     _, everywhere = terminal("list", "--all-profiles")
     assert "PROFILE" in everywhere
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+def test_a_list_has_room_and_marks_branches(demo: Demo, run: Run, columns: int) -> None:
+    run("rename", demo.ids.other_way, "Fix the flaky retry test")
+    lines = terminal("list", "--no-color", columns=columns)[1].splitlines()
+    assert all(cells(line) <= columns for line in lines)
+    titles = {line[:8]: line[10:] for line in lines}
+    assert titles[demo.ids.other_way[:8]].startswith("branch Fix")
+    assert titles[demo.ids.flaky[:8]].startswith("Fix")
+    assert ("MESSAGES" in lines[0], "SOURCE" in lines[0]) == (columns > 40, columns > 52)
 
 
 @pytest.mark.parametrize("how", ["option", "variable"])

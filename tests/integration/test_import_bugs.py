@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from exporting import brought, exported, lines
+from test_import_rules import File, main_of, texts
 
 import clew
 from clew.store.profile import Profile
-from exporting import brought, exported, lines
 from imports import conversations, import_into, shown
-from test_import_rules import File, main_of, texts
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from exporting import exported
 
 import clew
 from clew.store.profile import Profile
-from exporting import exported
 from imports import SAMPLES, conversations, import_into, samples, shown
 
 LINES = [name for name in samples() if name.endswith(".jsonl")]

@@ -10,12 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from test_import_rules import File, main_of, texts
 
 import clew
 from clew.domain.messages import user
 from imports import SAMPLES, conversations, import_into, shown
 from servers import empty_database, open_store, until
-from test_import_rules import File, main_of, texts
 
 WORKER = Path(__file__).parent / "import_worker.py"
 WORKERS = 3

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_import_rules import File, main_of, texts
 
 import clew
 from clew.domain.messages import user
@@ -23,7 +24,6 @@ from clew.errors import NotFound
 from clew.store.profile import Profile
 from imports import SAMPLES, conversations, import_into, shown
 from servers import until
-from test_import_rules import File, main_of, texts
 
 COMMAND = "import sys; from clew.cli.main import main; sys.exit(main())"
 

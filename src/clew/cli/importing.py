@@ -123,37 +123,44 @@ def _by_format(screen: Screen, changed: list[tuple[SourceReport, ChatReport]]) -
 
 def _left_out(screen: Screen, done: Imported) -> None:
     """What did not come in, by kind and count, and what is wrong with it."""
-    totals = done.totals
-    if totals.skipped:
-        kinds = sorted(totals.skipped.items(), key=lambda item: (-item[1], item[0]))
+    if done.totals.skipped:
+        kinds = sorted(done.totals.skipped.items(), key=lambda item: (-item[1], item[0]))
         shown = ", ".join(f"{one_line(kind)} {many:,}" for kind, many in kinds[:KINDS])
         more = f", and {len(kinds) - KINDS} more kinds (--json)" if len(kinds) > KINDS else ""
         screen.line(("  Not imported: ", "dim"), f"{shown}{more}.")
-    if totals.damaged:
-        screen.line((f"  {counted(totals.damaged, 'damaged place')}:", "yellow"))
-        places = [(s, place) for s in done.sources for place in s.damaged]
-        for source, place in places[:SHOWN]:
-            where = f"{home_short(source.source)}, {place.where}"
-            screen.line(f"    {one_line(where)}: {fit(one_line(place.reason), 80)}")
-        if totals.damaged > SHOWN:
-            screen.line((f"    and {totals.damaged - SHOWN} more; --json names them", "dim"))
+    _damaged(screen, done)
     warnings = [warning for source in done.sources for warning in source.warnings]
     for warning in warnings[:SHOWN]:
         screen.line(("  ! ", "yellow"), one_line(warning))
     if len(warnings) > SHOWN:
         screen.line((f"  ! and {len(warnings) - SHOWN} more; --json names them", "yellow"))
-    for source in done.sources:
-        if source.error is not None:
-            screen.line(("  x ", "red"), one_line(f"{home_short(source.source)}: {source.error}"))
-    for path, reason in done.failed[:SHOWN]:
+    _unread(screen, done)
+
+
+def _damaged(screen: Screen, done: Imported) -> None:
+    damaged = done.totals.damaged
+    if not damaged:
+        return
+    screen.line((f"  {counted(damaged, 'damaged place')}:", "yellow"))
+    places = [(source, place) for source in done.sources for place in source.damaged]
+    for source, place in places[:SHOWN]:
+        where = f"{home_short(source.source)}, {place.where}"
+        screen.line(f"    {one_line(where)}: {fit(one_line(place.reason), 80)}")
+    if damaged > SHOWN:
+        screen.line((f"    and {damaged - SHOWN} more; --json names them", "dim"))
+
+
+def _unread(screen: Screen, done: Imported) -> None:
+    """Sources and files that were not read to their end, or not at all."""
+    failed = [(s.source, s.error) for s in done.sources if s.error is not None]
+    for path, reason in [*failed, *done.failed][:SHOWN]:
         screen.line(("  x ", "red"), one_line(f"{home_short(path)}: {reason}"))
     for remedy in done.unread.values():
         screen.line(("  ! ", "yellow"), one_line(remedy))
     if done.unknown:
         screen.line((f"  {counted(done.unknown, 'file')} of no known format.", "dim"))
-        if done.unknown <= KINDS:
-            for path in done.passed_over:
-                screen.line((f"    {one_line(home_short(path))}", "dim"))
+        for path in done.passed_over if done.unknown <= KINDS else ():
+            screen.line((f"    {one_line(home_short(path))}", "dim"))
 
 
 class Meter:

@@ -28,8 +28,8 @@ def no_file(store: Path) -> Iterator[Finding]:
         return
     yield Finding(
         "warn", "file", f"there is no store at {store}",
-        "Nothing is wrong if you have not added a conversation yet: opening the store from Python "
-        "makes it. Else give the right path (--store, CLEW_STORE)",
+        "Nothing is wrong if you have not added a conversation yet: `clew import --discover`, or "
+        "opening the store from Python, makes it. Else give the right path (--store, CLEW_STORE)",
     )  # fmt: skip
 
 

@@ -31,9 +31,10 @@ Doomed = Mapping[str, Sequence[str]]
 @yes_option
 @click.pass_context
 def command(ctx: click.Context, ids: Sequence[str], keep_sub_agents: bool, yes: bool) -> int:
-    """Delete conversations, with those of their sub-agents.
+    """Delete conversations.
 
-    Asks first. Branches keep all that they show. This cannot be undone; archiving can.
+    Asks first. Those of their sub-agents go too. Branches keep all that they show.
+    This cannot be undone; archiving can.
     """
     settings = settings_of(ctx)
     with open_profile(settings) as profile:

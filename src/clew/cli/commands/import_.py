@@ -26,7 +26,9 @@ from clew.store.store import Store
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @click.option("--discover", is_flag=True, help="Look in the usual places under your home folder.")
 @click.option(
-    "--archive", is_flag=True, help="Bring them in archived: out of lists and searches, unless asked."
+    "--archive",
+    is_flag=True,
+    help="Bring them in archived: out of lists and searches.",
 )
 @click.option("--again", is_flag=True, help="Also what was deleted here after an earlier import.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")

@@ -131,11 +131,10 @@ def _table(settings: Settings, items: Sequence[ConversationSummary], all_profile
 def _title(info: ConversationSummary, star: str) -> list[Piece]:
     """The title; a branch, which mostly has that of its origin, is marked."""
     title = one_line(info.title or info.preview or "")
-    pieces: list[Piece] = [(star, "bold")] if info.pinned else []
-    if info.kind == "branch":
-        pieces.append(("branch ", "dim"))
-    shown = (title, "bold" if info.pinned else "") if title else ("(untitled)", "dim")
-    return [*pieces, shown]
+    mark: list[Piece] = [("branch ", "dim")] if info.kind == "branch" else []
+    if not title:
+        return [*mark, ("(untitled)", "dim")]
+    return [*mark, (star + title, "bold") if info.pinned else (title, "")]
 
 
 def _lines(settings: Settings, items: Sequence[ConversationSummary]) -> None:

@@ -35,7 +35,8 @@ SHOWN = 5
 def command(ctx: click.Context, id: str, as_json: bool) -> None:
     """Say how to go on with a conversation.
 
-    Its ids, how to open it from Python and in the tool it was imported from, what is open or waiting in it, and its branches.
+    Its ids, how to open it from Python and where it was imported from, what is open or
+    waiting in it, and its branches.
     """
     settings = settings_of(ctx)
     with open_profile(settings) as profile:
@@ -72,7 +73,8 @@ def _python(settings: Settings, info: ConversationInfo) -> list[str]:
 def _facts(settings: Settings, conversation: Conversation) -> dict[str, Any]:
     info = conversation.info()
     return {
-        "conversation": info, "elsewhere": [name._asdict() for name in names_of(conversation, info)],
+        "conversation": info,
+        "elsewhere": [name._asdict() for name in names_of(conversation, info)],
         "open_turn": _open_turn(conversation, info),
         "waiting": [
             {"number": w.number, "uid": w.uid, "role": str(w.role), "received_at": w.received_at}
