@@ -25,6 +25,7 @@ import clew
 from clew import CallPlan, CallResult, NewConversation, Usage
 from clew.store.backend import Transaction, Unit
 from clew.testing.clock import FakeClock, seeded_ids
+from imports import SAMPLES, import_into, shown
 
 pytestmark = pytest.mark.requires("engine")
 
@@ -417,6 +418,7 @@ def test_every_write_method_is_in_the_script(opened: Open) -> None:
         "Profile.search", "Profile.usage", "Profile.unfinished", "Profile.prunable",
         "Profile.stats", "Profile.mark", "Profile.changes", "Profile.follow",
         "Conversation.context",
+        "Profile.importing", "Profile.transfer",  # handles: what they land is tried below
     }  # fmt: skip
     methods = {
         f"{kind.__name__}.{name}"
@@ -425,6 +427,19 @@ def test_every_write_method_is_in_the_script(opened: Open) -> None:
         if not name.startswith("_") and not hasattr(clew.ConversationReader, name)
     }
     assert methods - reads == script.used
+
+
+@pytest.mark.parametrize("how", [RunsTwice, CommitsTwice])
+def test_an_import_lands_once(opened: Open, how: How, tmp_path: Path) -> None:
+    """New conversations, cuts, a branch, sub-agents, a compaction, usage; and the same again."""
+    folder = SAMPLES / "claude-code"
+    with clew.open(tmp_path / "once.db") as store:
+        import_into(store.profile("p"), folder)
+        wanted = shown(store.profile("p"))
+    with opened(how, step=1) as store:
+        import_into(store.profile("p"), folder)
+        import_into(store.profile("p"), folder)
+        assert shown(store.profile("p")) == wanted
 
 
 @pytest.mark.parametrize("how", [RunsTwice, CommitsTwice])
