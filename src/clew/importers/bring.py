@@ -49,7 +49,7 @@ def _written(path: Path) -> int:
     first is that of the tools too. What stands in a folder named like a file beside it (sub-agents
     of a session) comes right behind that file."""
     try:
-        for folder in path.parents[:3]:
+        for folder in path.parents[:2]:
             owner = folder.with_name(f"{folder.name}.jsonl") if folder.name else folder
             if owner.is_file():
                 return owner.stat().st_mtime_ns

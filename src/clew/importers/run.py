@@ -65,6 +65,8 @@ class Importer:
         self._progress = progress or _silent
         self._waiting: list[tuple[Job, list[Landing]]] = []
         """Sources that were read and whose landings wait for company."""
+        self._claimed: set[str] = set()
+        """The names that these claim."""
         self._count = self._weight = 0
         """Messages in them, and bytes of the sources."""
 
@@ -81,6 +83,7 @@ class Importer:
     def land(self) -> None:
         """Land all that waits: in one transaction, or one by one when that is refused."""
         waiting, self._waiting = self._waiting, []
+        self._claimed.clear()
         self._count = self._weight = 0
         try:
             self._store_all([landing for _, landings in waiting for landing in landings])
@@ -116,6 +119,7 @@ class Importer:
         self._progress(job.source, job.source.size)
         if not alone:
             self._waiting.append((job, landings))
+            self._claimed |= job.names
             self._count += count(landings)
             self._weight += job.source.size
             if self._count >= BATCH or self._weight >= WEIGHT:
@@ -204,7 +208,7 @@ class Importer:
 
     def _find(self, job: Job, name: str) -> StoredChat:
         """The lines that are here under a name; what claims it and waits lands first."""
-        if name in job.names or any(name in waiting.names for waiting, _ in self._waiting):
+        if name in job.names or name in self._claimed:
             self._land_so_far(job)
         return self._store.find(job.format.name, name)
 
