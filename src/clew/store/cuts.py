@@ -66,7 +66,7 @@ def cut_from(
     return row, CutOutcome(number, seq, row.head, withdrawn, turn, row.head, row.view)
 
 
-class Landing:
+class LandedCuts:
     """Cuts that another tool made, stored between the messages that an import brings: what they
     hide is counted once, at the end."""
 

@@ -155,7 +155,7 @@ class Land:
         if new is None and not self._is_as_planned(tx, row, landing):
             raise ImportOvertaken(landing.id)
         spent: list[Spend] = []
-        hides = cuts.Landing(tx, kit, row)
+        hides = cuts.LandedCuts(tx, kit, row)
         for step in landing.steps:
             match step:
                 case Spend():

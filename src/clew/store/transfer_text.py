@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Struct
 
 from clew.domain.values import KEPT_APART, escape_text, json_value
-from clew.store.transfer_lines import Facts, Line
+from clew.store.transfer_lines import Line
 
 VERSION = 1
 
@@ -78,8 +78,3 @@ def header_of(data: bytes) -> Header | None:
         return msgspec.json.decode(data, type=Header)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-
-
-def is_facts(line: Line) -> bool:
-    """Whether a conversation begins with this line."""
-    return isinstance(line, Facts)

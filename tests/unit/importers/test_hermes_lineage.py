@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clew.importers.formats.hermes_lineage import Lineage, Row, children_of, lineages, live_tip
+from clew.importers.formats.hermes_lineage import (
+    Chain,
+    Children,
+    Lineage,
+    Row,
+    children_of,
+    lineages,
+    walk,
+)
 
 
 def rotated(id: str, parent: str | None = None, **more: object) -> Row:
@@ -15,6 +23,18 @@ def rotated(id: str, parent: str | None = None, **more: object) -> Row:
 
 def live(id: str, parent: str | None = None, **more: object) -> Row:
     return Row(id=id, parent=parent, **more)  # type: ignore[arg-type]
+
+
+def live_tip(start: Row | None, children: Children) -> str | None:
+    """The live session in which the rotated session `start` goes on; None when there is none, or
+    none beyond doubt."""
+    if start is None or not isinstance(start.id, str) or not start.id or not start.is_rotated:
+        return None
+    match walk(start, children):
+        case Chain(ids=ids, end="live"):
+            return ids[-1]
+        case _:
+            return None
 
 
 def tip(*rows: Row, of: str = "a") -> str | None:

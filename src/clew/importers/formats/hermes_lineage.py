@@ -146,18 +146,6 @@ def walk(start: Row, children: Children) -> Chain | Broken:
     return Chain(tuple(ids), "live")
 
 
-def live_tip(start: Row | None, children: Children) -> str | None:
-    """The live session in which the rotated session `start` goes on; None when there is none, or
-    none beyond doubt."""
-    if start is None or not isinstance(start.id, str) or not start.id or not start.is_rotated:
-        return None
-    match walk(start, children):
-        case Chain(ids=ids, end="live"):
-            return ids[-1]
-        case _:
-            return None
-
-
 class _Finding:
     """The walk over all sessions of a file."""
 
