@@ -14,18 +14,26 @@ from hypothesis import HealthCheck, settings
 SHM = Path("/dev/shm")
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture)
-settings.register_profile("dev", max_examples=25, deadline=None, suppress_health_check=_SLOW)
-settings.register_profile("ci", max_examples=300, deadline=None, suppress_health_check=_SLOW)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+settings.register_profile(
+    "usual", max_examples=25, deadline=None, suppress_health_check=_SLOW, derandomize=True
+)
+settings.register_profile(
+    "explore", max_examples=300, deadline=None, suppress_health_check=_SLOW, print_blob=True
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "usual"))
+"""A usual run is the same every time: it tells what a change broke. To search for faults that were
+there before is another run, `explore`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--fuzz", type=float, default=5, metavar="SECONDS", help="how long to fuzz each format"
-    )
+        "--fuzz", type=float, default=None, metavar="SECONDS",
+        help="search for new faults of each format for so long, at random",
+    )  # fmt: skip
     parser.addoption(
-        "--fuzz-seed", default=None, metavar="SEED", help="what a failed fuzz test named"
-    )
+        "--fuzz-seed", default=None, metavar="SEED[:TURN]",
+        help="what a failed fuzz test named: all turns up to that one again",
+    )  # fmt: skip
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -139,6 +139,16 @@ def _check_part(part: Part) -> None:
         msgspec.convert(msgspec.to_builtins(part), Part)
     except (TypeError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(f"a {name} cannot be stored: {error}") from None
+    if isinstance(part, Image | File):
+        _check_medium(part)
+
+
+def _check_medium(part: Image | File) -> None:
+    """Refuse what names no bytes: no rendering could send it."""
+    name = type(part).__name__
+    file_id = part.file_id if isinstance(part, File) else None
+    if part.data is None and part.hash is None and part.url is None and file_id is None:
+        raise InputError(f"{name} has neither data nor hash nor url; give one of them")
 
 
 def plain_text(parts: Parts) -> str:

@@ -23,7 +23,7 @@ from clew.domain.messages import Role
 from clew.domain.text import clean, shorten
 from clew.errors import ClewError
 from clew.importers import naming
-from clew.importers.drafting import Kind, as_said, conversation_of, draft_of, label
+from clew.importers.drafting import Kind, as_said, conversation_of, draft_of, fitted, label
 from clew.importers.format import Format
 from clew.importers.line import SEEN, Line
 from clew.importers.records import (
@@ -51,7 +51,8 @@ class ChatPlan:
         self, chat: Chat, format: Format, store: Importing, stored: StoredChat,
         report: SourceReport, *, archive: bool, modified: int, again: bool,
     ) -> None:  # fmt: skip
-        self.chat, self._format, self._store, self._source_report = chat, format, store, report
+        self._format, self._store, self._source_report = format, store, report
+        self.chat = fitted(chat, report)
         self._archive, self._now = archive, modified
         self.name = naming.chat_name(chat.id)
         self.report = ChatReport(chat=chat.id, sub_agent=chat.origin is not None)
@@ -107,6 +108,7 @@ class ChatPlan:
 
     def updated(self, chat: Chat) -> None:
         """The source says more of the chat."""
+        chat = fitted(chat, self._source_report)
         given = {f: getattr(chat, f) for f in Chat.__struct_fields__}
         kept = {f: v for f, v in given.items() if v not in (None, Workspace(), False)}
         self.chat = replace(self.chat, **kept)

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
+from clew.config import Limits
 from clew.context.tokens import count_parts
 from clew.domain.conversations import NewConversation, Workspace
 from clew.domain.messages import Draft
 from clew.domain.parts import plain_text
 from clew.domain.text import clean, shorten
+from clew.domain.values import check_json
+from clew.errors import InputError
+from clew.importers.fields import ident, mapping
 from clew.importers.records import Chat, Record
+from clew.importers.report import SourceReport
 from clew.importers.wrapping import said
+from clew.store.codec import escape_json
 from clew.store.drafts import PREVIEW, TITLE, Prepared
 
 LABEL = 1000
 """Characters of a label; the store refuses longer ones."""
+_MOST = Limits()
 Kind = Literal["root", "branch", "delegate"]
 
 
@@ -50,10 +59,59 @@ def _meta(record: Record, model: str | None) -> dict[str, Any] | None:
         meta["id"] = record.id[:LABEL]
     place = record.workspace
     if place is not None:
-        meta |= {k: v for k, v in (("cwd", place.cwd), ("git_branch", place.git_branch)) if v}
+        named = (("cwd", label(place.cwd)), ("git_branch", label(place.git_branch)))
+        meta |= {name: value for name, value in named if value}
     if record.model and label(record.model) != model:
         meta["model"] = record.model[:LABEL]
     return {"import": meta} if meta else None
+
+
+def fitted(chat: Chat, report: SourceReport) -> Chat:
+    """A chat without what would have a store refuse it; that is counted in the report."""
+    found, left = fitting(chat)
+    for kind in left:
+        report.skip(kind)
+    return found
+
+
+def fitting(chat: Chat) -> tuple[Chat, list[str]]:
+    """A chat with what a store takes of its prompt and tools, and what of them is left out: a store
+    would refuse the whole chat for it."""
+    left: list[str] = []
+    prompt = chat.prompt
+    if prompt is not None and len(escape_json(prompt)) > _MOST.prompt:
+        prompt = None
+        left.append("system prompt that is too large")
+    given = chat.tools or ()
+    tools = tuple(tool for tool in given if _is_schema(tool))
+    left += ["tool without a name, or with what JSON cannot hold"] * (len(given) - len(tools))
+    if not _fits(tools):
+        left += ["tool of a set that is too large"] * len(tools)
+        tools = ()
+    if not left:
+        return chat, left
+    return replace(chat, prompt=prompt, tools=tools or None), left
+
+
+def _is_schema(tool: dict[str, Any]) -> bool:
+    if _tool_name(tool) is None:
+        return False
+    try:
+        check_json("tool", tool)
+    except InputError:
+        return False
+    return True
+
+
+def _tool_name(tool: dict[str, Any]) -> str | None:
+    """Where a store looks for it: at the top, or under "function"."""
+    name = tool.get("name") or mapping(tool.get("function")).get("name")
+    return ident(name) if isinstance(name, str) else None
+
+
+def _fits(tools: tuple[dict[str, Any], ...]) -> bool:
+    names = [_tool_name(tool) for tool in tools]
+    return len(escape_json(names)) <= _MOST.meta and len(escape_json(tools)) <= _MOST.prompt
 
 
 def conversation_of(

@@ -27,7 +27,11 @@ BLOB = Limits().blob
 ID = Limits().key
 """Characters of the longest id that is taken as one."""
 META = 2000
-"""Bytes of the largest value that is kept beside a message."""
+"""Characters of the largest value that is kept beside a message."""
+FACTS = 16 * 1024
+"""Bytes of all that is kept beside one, as a store writes it: escaped."""
+COUNT = 1 << 53
+"""The largest count that a store adds up."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGEST = 1 << 62
@@ -59,10 +63,10 @@ def number(value: object) -> float | None:
 
 
 def whole(value: object) -> int | None:
-    """A count: a whole number that is not negative."""
+    """A count: a whole number that is not negative, and none that a store could not add up."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= COUNT:
         return value
     return None
 
@@ -178,15 +182,27 @@ def unknown(value: object) -> Unknown:
 
 
 def meta(**fields: object) -> dict[str, Any] | None:
-    """Small facts for a record or chat: what is None, empty or false, too large or no JSON value
-    is left out; None when nothing is left."""
+    """Small facts for a record or chat: what is None, empty or false, too large (alone or with
+    those before it) or no JSON value is left out; None when nothing is left."""
     return small(fields)
 
 
 def small(fields: dict[str, Any]) -> dict[str, Any] | None:
     """As `meta`, of a dictionary."""
-    kept = {name: value for name, value in fields.items() if value and _is_small(value)}
+    kept: dict[str, Any] = {}
+    left = FACTS
+    for name, value in fields.items():
+        if value and _is_small(value) and (size := _written(name) + _written(value)) <= left:
+            kept[name] = value
+            left -= size
     return kept or None
+
+
+def _written(value: object) -> int:
+    """Bytes of a value in a store's JSON, which is ASCII, and of what stands around it."""
+    if isinstance(value, str) and value.isascii() and value.isprintable():
+        return len(value) + value.count('"') + value.count("\\") + 3
+    return len(json.dumps(value)) + 1
 
 
 def _is_small(value: object) -> bool:
@@ -240,6 +256,15 @@ def file_at(url: object, name: object = None) -> File | None:
     if (found := _data_url(url)) is not None:
         return File(media_type=media(found[0], kind), name=text(name), data=found[1])
     return File(url=url, name=text(name))
+
+
+def file_named(kind: str, name: object, url: object, id: object) -> File | None:
+    """A file that is elsewhere, by its address or its id there; None when neither is told: nothing
+    could be sent for such a file."""
+    where, known = text(url) or None, ident(id)
+    if where is None and known is None:
+        return None
+    return File(media_type=kind, name=text(name), url=where, file_id=known)
 
 
 def _data_url(url: str) -> tuple[str, bytes] | None:

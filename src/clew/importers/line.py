@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Iterator
 
 from clew.domain.conversations import TitleOrigin
 from clew.domain.turns import Spent, Usage
+from clew.importers.drafting import label
+from clew.importers.fields import COUNT
 from clew.store.drafts import Prepared
 from clew.store.importing import StoredLine
 from clew.store.landing import (
@@ -178,6 +181,7 @@ class Line:
     def spend(self, group: str, spent: Spent, at: int) -> None:
         """Plan the usage of a model call; of one group the larger counts."""
         self.is_changed = True
+        spent = _countable(spent)
         known = self._spent.get(group)
         self._spent[group] = Spend(
             group, spent if known is None else _larger(known.spent, spent),
@@ -210,6 +214,20 @@ class Line:
         self._steps, self.new = [], None
         self._from = (self.head, reached, self._own_cuts)
         self.imported_to = reached
+
+
+def _countable(spent: Spent) -> Spent:
+    """As a store takes it: sums of a source's counts may be over what it adds up."""
+    usage, cost = spent.usage, spent.cost
+    if max(usage.input, usage.output, usage.cached, usage.reasoning) > COUNT:
+        usage = Usage(
+            min(usage.input, COUNT), min(usage.output, COUNT),
+            min(usage.cached, COUNT), min(usage.reasoning, COUNT),
+        )  # fmt: skip
+    if cost is not None and not 0 <= cost < math.inf:
+        cost = None
+    model = label(spent.model) or "unknown"
+    return Spent(model=model, usage=usage, cost=cost, latency=spent.latency)
 
 
 def _larger(a: Spent, b: Spent) -> Spent:

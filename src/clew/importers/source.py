@@ -16,7 +16,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import IO, BinaryIO, NamedTuple
 
 from clew.errors import InputError, TooLarge
 from clew.importers import jsonarray
@@ -38,6 +38,32 @@ BOM = b"\xef\xbb\xbf"
 UNREADABLE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, lzma.LZMAError)
 """What reading a file or a damaged, locked or oddly packed archive raises beside ClewError (a
 RecursionError and a NotImplementedError are RuntimeErrors)."""
+
+
+def why(error: BaseException) -> str:
+    """What an error says; some say nothing."""
+    return str(error) or type(error).__name__
+
+
+@contextmanager
+def _names() -> Generator[None, None, None]:
+    """A ZIP archive may say that a name is UTF-8 which is none."""
+    try:
+        yield
+    except UnicodeDecodeError:
+        raise zipfile.BadZipFile("a name in the archive is not the UTF-8 it should be") from None
+
+
+def open_archive(path: Path) -> zipfile.ZipFile:
+    """A ZIP archive. UNREADABLE."""
+    with _names():
+        return zipfile.ZipFile(path)
+
+
+def open_member(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo) -> IO[bytes]:
+    """A file in an archive. UNREADABLE."""
+    with _names():
+        return archive.open(member)
 
 
 class Piece(NamedTuple):
@@ -66,7 +92,7 @@ class Source:
         self.is_folder = path.is_dir()
         self.done = 0
         if member is not None:
-            with zipfile.ZipFile(path) as archive:
+            with open_archive(path) as archive:
                 self.size = archive.getinfo(member).file_size
         else:
             self.size = 0 if self.is_folder else path.stat().st_size
@@ -98,7 +124,7 @@ class Source:
             with self.path.open("rb") as stream:
                 yield stream
         else:
-            with zipfile.ZipFile(self.path) as archive, archive.open(self.member) as member:
+            with open_archive(self.path) as archive, open_member(archive, self.member) as member:
                 yield io.BufferedReader(member)  # pyright: ignore[reportArgumentType]
 
     def head(self, size: int) -> bytes:
@@ -192,7 +218,7 @@ class Source:
             return place.read_bytes() if place.stat().st_size <= limit else None
         if place.file_size > limit:
             return None
-        with self._archive.open(place) as member:
+        with open_member(self._archive, place) as member:
             data = member.read(limit + 1)
         return data if len(data) <= limit else None
 
@@ -200,7 +226,7 @@ class Source:
     def _archive(self) -> zipfile.ZipFile:
         """The archive, for as long as this source is in use: reading its directory takes longer
         than reading a file."""
-        return zipfile.ZipFile(self.path)
+        return open_archive(self.path)
 
     @cached_property
     def _beside(self) -> tuple[list[str], list[Path | zipfile.ZipInfo]]:

@@ -13,7 +13,7 @@ from clew.importers.format import Format
 from clew.importers.probe import Probe, probe, probe_lines
 from clew.importers.registry import format_of
 from clew.importers.report import NAMED
-from clew.importers.source import MEMBERS, UNREADABLE, Source
+from clew.importers.source import MEMBERS, UNREADABLE, Source, open_archive, why
 from clew.importers.unread import unread_name
 
 Found = tuple[Source, Format | None]
@@ -55,7 +55,7 @@ class Walk:
         try:
             entries = sorted(os.scandir(path), key=lambda entry: entry.name)
         except OSError as error:
-            self.failed.append((str(path), str(error)))
+            self.failed.append((str(path), why(error)))
             return
         for entry in entries:
             if entry.is_file(follow_symlinks=False):
@@ -74,16 +74,16 @@ class Walk:
                 return
             source = Source(path)
         except OSError as error:
-            self.failed.append((str(path), str(error)))
+            self.failed.append((str(path), why(error)))
             return
         yield from self._source(source)
 
     def _archive(self, path: Path) -> Iterator[Found]:
         try:
-            with zipfile.ZipFile(path) as archive:
+            with open_archive(path) as archive:
                 names = [info.filename for info in archive.infolist() if not info.is_dir()]
         except UNREADABLE as error:
-            self.failed.append((str(path), str(error)))
+            self.failed.append((str(path), why(error)))
             return
         found = False
         before = self.unknown, len(self.passed_over)
@@ -113,7 +113,7 @@ class Walk:
         try:
             return probe(source)
         except (ClewError, *UNREADABLE) as error:
-            self.failed.append((source.id, str(error)))
+            self.failed.append((source.id, why(error)))
             return None
 
     def _format(self, source: Source, look: Probe) -> Format | None:

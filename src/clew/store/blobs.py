@@ -30,10 +30,7 @@ def insert(tx: Transaction, numbers: Sequence[int], blobs: Mapping[bytes, bytes 
 
 def get(tx: Transaction, numbers: Sequence[int], digest: str) -> bytes:
     """The bytes of a hash in a conversation or in those it inherits from; NotFound."""
-    try:
-        wanted = bytes.fromhex(digest)
-    except ValueError:
-        raise InputError(f"blob hash {digest!r} is not hexadecimal") from None
+    wanted = digest_of(digest)
     for no in numbers:
         row = tx.row("blob_get", no=no, hash=wanted)
         if row is not None:
@@ -48,8 +45,16 @@ def hashes(parts: Parts) -> set[bytes]:
         pieces = part.content if isinstance(part, ToolResult) else (part,)
         for piece in () if isinstance(pieces, str) else pieces:
             if isinstance(piece, Image | File) and piece.hash is not None:
-                found.add(bytes.fromhex(piece.hash))
+                found.add(digest_of(piece.hash))
     return found
+
+
+def digest_of(hash: str) -> bytes:
+    """The bytes of a hash as people write it."""
+    try:
+        return bytes.fromhex(hash)
+    except ValueError:
+        raise InputError(f"blob hash {hash[:80]!r} is not hexadecimal") from None
 
 
 def copy(tx: Transaction, branch: int, no: int, digests: set[bytes]) -> None:

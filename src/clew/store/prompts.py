@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from clew.errors import InputError, TooLarge
 from clew.store.backend import Transaction, Value
@@ -85,7 +85,9 @@ def _digest(kit: Kit, what: str, body: bytes) -> bytes:
 
 def tool_name(schema: dict[str, Any]) -> str:
     """The name in a tool's schema, flat (Anthropic, Responses) or under "function"."""
-    name = schema.get("name") or schema.get("function", {}).get("name")
+    name, function = schema.get("name"), schema.get("function")
+    if not name and isinstance(function, dict):
+        name = cast(dict[str, Any], function).get("name")
     if not isinstance(name, str):
         raise InputError("a tool schema needs a name, at its top or under 'function'")
     return name

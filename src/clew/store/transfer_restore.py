@@ -190,6 +190,8 @@ class Restoring:
         gap = line.seq - self._at - 1
         if gap > self._lost.messages:
             raise Refused(f"seq {line.seq} follows {self._at}: lines of the file are missing")
+        if gap:  # what is lost may have ended the turn that the last line was in
+            self._rules.stand_in_turn()
         values = self._values(line)
         if gap:
             self._fill(line.seq)

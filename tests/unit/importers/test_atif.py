@@ -296,7 +296,7 @@ def test_a_document_that_is_cut_off_is_damaged(tmp_path: Path, data: bytes) -> N
     assert isinstance(list(FORMAT.read(Source(path)))[-1], Damaged)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks(errors=False))
 def test_a_talk_comes_back(talk: Talk) -> None:
     atif.Trajectory.model_validate(document_of(talk))

@@ -279,7 +279,7 @@ def test_a_damaged_conversation_is_named_and_the_rest_arrives(tmp_path: Path) ->
     assert [each.chat for each in records(events)] == [f"{path}#1", f"{path}#5"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks())
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as name:

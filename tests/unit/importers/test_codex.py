@@ -628,7 +628,7 @@ def test_an_empty_thread_is_a_chat_without_records(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- properties
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks())
 def test_a_talk_comes_back(whole: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -642,7 +642,7 @@ def test_a_talk_comes_back(whole: Talk) -> None:
     assert all(0 <= (each.created_at or 0) < LATEST for each in records(events))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks(), st.data())
 def test_a_file_that_grew_says_the_same_and_more(whole: Talk, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -654,7 +654,7 @@ def test_a_file_that_grew_says_the_same_and_more(whole: Talk, data: st.DataObjec
     assert later[: len(before)] == before
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks(), st.data())
 def test_a_changed_line_gives_new_ids_from_there_on(whole: Talk, data: st.DataObject) -> None:
     rows = list(turns(whole))
@@ -668,7 +668,7 @@ def test_a_changed_line_gives_new_ids_from_there_on(whole: Talk, data: st.DataOb
     assert not {each.id for each in one[same:]} & {each.id for each in two[same:]}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks())
 def test_what_a_run_prints_comes_back(whole: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:

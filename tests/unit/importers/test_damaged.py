@@ -40,7 +40,7 @@ def check(format: Format, path: Path, random: Random) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-@settings(max_examples=40)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(random=randoms)
 def test_no_damage_to_a_sample_stops_its_reader(name: str, random: Random) -> None:
     whole = SAMPLES / name
@@ -53,7 +53,7 @@ def test_no_damage_to_a_sample_stops_its_reader(name: str, random: Random) -> No
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-@settings(max_examples=40)
+@settings(max_examples=2 * settings.default.max_examples)
 @given(random=randoms)
 def test_no_damage_to_a_talk_stops_its_reader(form: Form, random: Random) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -64,7 +64,7 @@ ANY = st.recursive(
 
 
 @given(ANY)
-@settings(max_examples=150)
+@settings(max_examples=6 * settings.default.max_examples)
 def test_whatever_stands_there_nothing_is_raised(value: Any) -> None:
     for reader in READERS:
         reader(value)
@@ -79,6 +79,7 @@ def test_numbers_counts_and_ids() -> None:
     assert [fields.number(value) for value in (1, 1.5, True, "1", math.inf)] == [
         1.0, 1.5, None, None, None,
     ]  # fmt: skip
+    assert (fields.whole(fields.COUNT), fields.whole(fields.COUNT + 1)) == (fields.COUNT, None)
     assert [fields.whole(value) for value in (3, 3.0, 3.5, -3, True, 1 << 70)] == [
         3, 3, None, None, None, None,
     ]  # fmt: skip
@@ -134,6 +135,19 @@ def test_small_facts_are_kept() -> None:
         "a": 1, "g": True,
     }  # fmt: skip
     assert fields.meta(a=None) is None
+
+
+def test_all_small_facts_together_are_small_as_a_store_writes_them() -> None:
+    many = {f"{n}": "\u4f60" * 2000 for n in range(9)} | {"last": 1}
+    assert fields.small(many) == {"0": "\u4f60" * 2000, "last": 1}
+    plain = {f"{n}": "x" * 2000 for n in range(9)}
+    assert fields.small(plain) == {f"{n}": "x" * 2000 for n in range(8)}
+
+
+def test_a_file_is_named_by_its_address_or_its_id() -> None:
+    assert fields.file_named("a/b", "n", "", 7) == File("a/b", name="n", file_id="7")
+    assert fields.file_named("a/b", 5, "http://x", None) == File("a/b", url="http://x")
+    assert fields.file_named("a/b", "n", "", {}) is None
 
 
 def test_bridges_lead_over_what_is_no_message() -> None:

@@ -129,7 +129,7 @@ def test_one_that_does_not_stay_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("format", "path"), FILES, ids=lambda each: getattr(each, "name", None))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=settings.default.max_examples // 3, deadline=None)
 @given(data=st.data())
 def test_a_growing_file_says_what_the_whole_says(
     format: Format, path: Path, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory

@@ -269,7 +269,7 @@ def test_damaged_lines_are_named(tmp_path: Path) -> None:
     assert Skipped("unknown record", 2) in events
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks(), st.booleans(), st.sampled_from((None, 2)))
 def test_a_talk_comes_back(talk: Talk, in_lines: bool, indent: int | None) -> None:
     with tempfile.TemporaryDirectory() as name:

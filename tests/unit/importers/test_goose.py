@@ -327,7 +327,7 @@ def test_other_databases_are_not_taken() -> None:
 
 
 @pytest.mark.parametrize("form", ["lines", "database"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talk=talks())
 def test_a_talk_comes_back(talk: Talk, form: str) -> None:
     with tempfile.TemporaryDirectory() as name:

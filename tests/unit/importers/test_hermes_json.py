@@ -153,7 +153,7 @@ def test_a_document_that_is_cut_off_or_too_deep_is_damaged(tmp_path: Path, data:
     assert [type(event) for event in read(path)] == [Damaged]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks(errors=False))
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -267,7 +267,7 @@ ROWS = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=12 * settings.default.max_examples)
 @given(st.lists(ROWS, max_size=8))
 def test_whatever_the_rows_are_each_session_is_in_one_conversation_after_its_origin(
     rows: list[Row],

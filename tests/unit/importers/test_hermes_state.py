@@ -516,7 +516,7 @@ def test_tables_of_another_tool_are_none_of_hermes(tmp_path: Path) -> None:
     assert not FORMAT.matches(probe(Source(path)))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks(errors=False))
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -249,7 +249,7 @@ JUNK = st.recursive(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["content", "type", "id", "tool_calls", "usage_metadata", "name", "role",
@@ -268,7 +268,7 @@ def test_any_value_may_stand_in_any_place(fields: dict[str, Any], junk: Any) -> 
     assert "a" in [each.id for each in records(events)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks())
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:

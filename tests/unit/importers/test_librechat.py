@@ -188,7 +188,7 @@ def test_a_damaged_message_is_named_and_the_rest_arrives(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("recursive", [True, False])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talk=talks(images=False, errors=False))
 def test_a_talk_comes_back(talk: Talk, recursive: bool) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -126,7 +126,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
     assert len(records(events)) == 2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks(thinking=False))
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as name:

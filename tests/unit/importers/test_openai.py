@@ -368,7 +368,7 @@ def test_what_a_call_cost_that_said_nothing_new_counts_too(tmp_path: Path) -> No
 # ---------------------------------------------------------------------- properties
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks(errors=False), st.sampled_from(["list", "request", "lines", "message a line"]))
 def test_a_talk_comes_back_from_messages(talk: Talk, form: str) -> None:
     messages = chat_messages(talk)
@@ -387,7 +387,7 @@ def test_a_talk_comes_back_from_messages(talk: Talk, form: str) -> None:
     assert heard(events, str(path)) == said(talk)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks(errors=False), st.booleans())
 def test_a_talk_comes_back_from_items(talk: Talk, by_line: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -397,7 +397,7 @@ def test_a_talk_comes_back_from_items(talk: Talk, by_line: bool) -> None:
     assert heard(events) == joined(said(talk))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks(errors=False), st.sampled_from(["chat", "responses"]), st.booleans(), st.booleans())
 def test_a_talk_comes_back_from_a_recording(
     talk: Talk, api: str, streamed: bool, chained: bool
@@ -412,7 +412,7 @@ def test_a_talk_comes_back_from_a_recording(
     assert spent(events) == talk.usage
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=settings.default.max_examples, deadline=None)
 @given(talks(errors=False), st.data())
 def test_a_list_that_grew_says_the_same_and_more(talk: Talk, data: st.DataObject) -> None:
     messages = chat_messages(talk)
@@ -424,7 +424,7 @@ def test_a_list_that_grew_says_the_same_and_more(talk: Talk, data: st.DataObject
     assert later[: len(before)] == before
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(st.data(), talks(errors=False))
 def test_fields_of_any_type_are_read_or_named(data: st.DataObject, talk: Talk) -> None:
     values = data.draw(st.sampled_from([chat_messages, items]))(talk)

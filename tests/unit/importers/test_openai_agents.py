@@ -136,7 +136,7 @@ def test_a_database_of_other_columns_is_refused(tmp_path: Path) -> None:
         read(path)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(talks(errors=False), talks(errors=False))
 def test_talks_come_back(one: Talk, two: Talk) -> None:
     both = [one] if one.id == two.id else [one, two]
@@ -147,7 +147,7 @@ def test_talks_come_back(one: Talk, two: Talk) -> None:
         assert heard(events, f"{path}#{talk.id}") == joined(said(talk))
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(values)
 def test_items_of_any_value_are_read_or_named(value: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:

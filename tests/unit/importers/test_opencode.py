@@ -335,7 +335,7 @@ def test_damage_in_a_database_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["folder", "database"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=settings.default.max_examples // 2, deadline=None)
 @given(talk=talks())
 def test_a_talk_comes_back(talk: Talk, form: str) -> None:
     with tempfile.TemporaryDirectory() as name:

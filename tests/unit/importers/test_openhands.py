@@ -276,7 +276,7 @@ def test_damaged_elements_are_named_and_the_rest_is_read(tmp_path: Path) -> None
     ]  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks())
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -297,7 +297,7 @@ def test_a_talk_comes_back(talk: Talk) -> None:
     assert spent(events) == wanted.usage
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks())
 def test_a_talk_of_version_1_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:

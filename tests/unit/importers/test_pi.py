@@ -283,7 +283,7 @@ ODD = values | st.sampled_from((1e308, 10**40, -1, "\ud800", "x" * 5000, [[]], {
     st.lists(st.tuples(st.integers(0, 5), st.sampled_from(FIELDS), ODD), min_size=1, max_size=6),
     st.sampled_from((1, 3)),
 )
-@settings(max_examples=150)
+@settings(max_examples=6 * settings.default.max_examples)
 def test_any_value_may_stand_anywhere(changes: list[tuple[int, str, Any]], version: int) -> None:
     w = writer(version)
     w.message("user", [{"type": "text", "text": "a"}])
@@ -298,7 +298,7 @@ def test_any_value_may_stand_anywhere(changes: list[tuple[int, str, Any]], versi
 
 
 @given(sessions())
-@settings(max_examples=60)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_a_conversation_comes_back(session: tuple[Talk, bytes]) -> None:
     talk, data = session
     events = read(data)

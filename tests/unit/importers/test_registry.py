@@ -42,7 +42,7 @@ def test_a_sample_is_of_its_format_alone(name: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
-@settings(max_examples=10)
+@settings(max_examples=settings.default.max_examples // 2)
 @given(data=st.data())
 def test_a_built_file_is_of_its_format_alone(form: Form, data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

@@ -191,7 +191,7 @@ def test_a_document_that_is_cut_off_is_damaged(format: Format, tmp_path: Path) -
     assert [type(event) for event in format.read(Source(path))] == [Damaged]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=2 * settings.default.max_examples, deadline=None)
 @given(talks(images=False, errors=False))
 def test_a_talk_comes_back(talk: Talk) -> None:
     with tempfile.TemporaryDirectory() as folder:

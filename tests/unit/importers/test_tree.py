@@ -67,7 +67,7 @@ names = st.sampled_from([f"n{at}" for at in range(12)])
 trees = st.dictionaries(names, st.builds(Node, st.none() | names, st.booleans(), st.none()))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=12 * settings.default.max_examples, deadline=None)
 @given(trees, st.none() | names)
 def test_every_kept_node_comes_once_and_after_its_parent(
     nodes: dict[str, Node], current: str | None
@@ -110,7 +110,7 @@ def test_a_document_is_taken_apart_at_its_messages() -> None:
     ]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=6 * settings.default.max_examples, deadline=None)
 @given(st.text(alphabet='{}[]",:\\ab', max_size=60), st.booleans())
 def test_no_text_stops_the_splitter(text: str, begun: bool) -> None:
     data = (b'{"messages":[{"children":[' if begun else b"") + text.encode()

@@ -163,10 +163,18 @@ class _Reader:
         if not name or name != Path(name).name or name.startswith(".") or "\0" in name:
             return None
         path = self.source.path.parent / name
-        if name in self.seen or len(name) > 255 or path.is_symlink() or not path.is_file():
+        if name in self.seen or not _is_file(path):
             return None
         self.seen.add(name)
         return Source(path)
+
+
+def _is_file(path: Path) -> bool:
+    """Whether there is a file that is no link; a name that no file system takes names none."""
+    try:
+        return not path.is_symlink() and path.is_file()
+    except OSError:
+        return False
 
 
 def _total(document: dict[str, Any], model: str | None) -> Spent | None:

@@ -247,7 +247,8 @@ class _Reader:
         columns = self.database.columns("session_model_usage")
         counts = [name for name in COUNTS if name in columns]
         task = "task" if "task" in columns else "''"
-        sums = "".join(f", SUM({name})" for name in counts)
+        # Not SUM, which fails where whole numbers add up to more than SQLite holds.
+        sums = "".join(f", TOTAL({name})" for name in counts)
         statement = (
             f"SELECT model, {task}{sums} FROM session_model_usage "  # noqa: S608
             "WHERE session_id = ? GROUP BY 1, 2 ORDER BY 1, 2"

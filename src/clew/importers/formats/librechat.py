@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from clew.domain.messages import Role
-from clew.domain.parts import File, Image, Part, Reasoning, Text, ToolCall, ToolResult
+from clew.domain.parts import Image, Part, Reasoning, Text, ToolCall, ToolResult
 from clew.domain.turns import Usage
 from clew.importers.decode import decode
 from clew.importers.fields import (
     arguments,
+    file_named,
     flag,
     ident,
     image_at,
@@ -223,8 +224,8 @@ def _file(fields: dict[str, Any]) -> Part:
         media_type = kind if kind.startswith("image/") else "image/png"
         width, height = whole(fields.get("width")), whole(fields.get("height"))
         return Image(media_type=media_type, url=where, width=width, height=height)
-    name = text(fields.get("filename"))
-    return File(media_type=kind, name=name, url=where, file_id=ident(fields.get("file_id")))
+    found = file_named(kind, fields.get("filename"), where, fields.get("file_id"))
+    return found or unknown(fields)
 
 
 def _skipped(message: dict[str, Any]) -> Iterator[Skipped]:

@@ -12,6 +12,7 @@ from clew.domain.parts import File, Part, Text
 from clew.domain.turns import Usage
 from clew.importers.decode import decode
 from clew.importers.fields import (
+    file_named,
     flag,
     ident,
     image_at,
@@ -175,8 +176,7 @@ def _file(fields: dict[str, Any]) -> Part:
     name = text(fields.get("name")) or text(held.get("filename"))
     if said:
         return File(media_type="text/plain", name=name, data=said.encode("utf-8", "replace"))
-    id = ident(fields.get("id"))
-    return File(media_type=kind, name=name, url=text(fields.get("url")), file_id=id)
+    return file_named(kind, name, fields.get("url"), fields.get("id")) or unknown(fields)
 
 
 def _spent(message: dict[str, Any]) -> Spent | None:

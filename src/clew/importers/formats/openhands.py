@@ -15,6 +15,7 @@ from typing import Any
 from clew.domain.conversations import Workspace
 from clew.domain.messages import Role
 from clew.domain.parts import Part, Parts, ToolCall, ToolResult
+from clew.errors import TooLarge
 from clew.importers.decode import decode
 from clew.importers.fields import (
     compact,
@@ -98,7 +99,7 @@ def _state(source: Source) -> dict[str, Any]:
         for file in source.files(name):
             try:
                 return mapping(decode(file.document()))
-            except ValueError:
+            except (ValueError, TooLarge, OSError):
                 pass
     return {}
 
@@ -115,7 +116,13 @@ def _events(source: Source) -> Iterator[tuple[str, bytes | str]]:
     files = [*source.files("events/*.json"), *source.files("event_*.json")]
     numbered = [(int(match[2]), file) for file in files if (match := _NUMBER.fullmatch(file.stem))]
     for _, file in sorted(numbered, key=lambda each: (each[0], each[1].path.name)):
-        yield str(file.path.relative_to(source.path)), file.document()
+        where = str(file.path.relative_to(source.path))
+        found: bytes | str
+        try:
+            found = file.document()
+        except (TooLarge, OSError) as error:
+            found = str(error)
+        yield where, found
 
 
 class _Stream:
