@@ -27,6 +27,7 @@ NAMES = {
     "TurnHandle": "AsyncTurn",
     "Database": "AsyncDatabase",
     "Iterator": "AsyncIterator",
+    "BoundaryHandler": "AsyncBoundaryHandler",
     "__enter__": "__aenter__",
     "__exit__": "__aexit__",
 }
@@ -41,7 +42,10 @@ BLOCKING = frozenset({
     "self._search.query",
     "verify",
 })  # fmt: skip
+CALLBACKS = frozenset({"handler"})
+"""Parameters that are called, and are coroutine functions in an asyncio handle."""
 IMPORTS = {
+    "AsyncBoundaryHandler": "clew.domain.boundaries",
     "AsyncDatabase": "clew.store.aio.database",
     "AsyncIterator": "collections.abc",
     "hop": "clew.store.aio.database",
@@ -77,6 +81,7 @@ class ToAsync(ast.NodeTransformer):
         return (
             name in ("self._db.write", "self._db.read", "self._db.wait")
             or name in BLOCKING
+            or name in CALLBACKS
             or (name.startswith("self.") and name[5:] in self.coroutines)
         )
 

@@ -15,7 +15,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from clew.compaction.engine import Compactor
+    from clew.compaction.outcome import Outcome
+    from clew.compaction.receipt import Receipt
+    from clew.compaction.summarize import Summarizer, SummaryReply, SummaryRequest
     from clew.config import Limits
+    from clew.context.budget import Budget, budget_for
+    from clew.context.build import Context
+    from clew.domain.boundaries import (
+        Boundary,
+        DeliveryReport,
+        PendingBoundary,
+        Subscriber,
+    )
     from clew.domain.changes import Change, Mark
     from clew.domain.compactions import Attempt, Compaction, Inline, Proposal, Ref, Stub
     from clew.domain.conversations import (
@@ -63,6 +75,7 @@ if TYPE_CHECKING:
         Busy,
         Cancelled,
         ClewError,
+        ContextTooLarge,
         Corrupt,
         CutOvertaken,
         Ended,
@@ -103,26 +116,33 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Alias", "Ambiguous", "Appended", "Attempt", "BatchConflict", "Busy", "CallPlan",
-    "CallResult", "Cancelled", "Change", "ClewError", "Compaction", "ContextInputs",
-    "Conversation", "ConversationInfo", "ConversationReader", "ConversationSummary",
-    "Corrupt", "Cut", "CutOutcome",
-    "CutOvertaken", "Delivered", "Delivery", "Draft", "Ended", "File", "Goal", "Hit", "Image",
-    "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction",
-    "InvalidCursor", "Job", "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message",
-    "ModelCall",
-    "ModelUsage", "NewConversation", "NotFound", "Overtaken", "Page", "Part", "Parts", "Place",
-    "Presence", "Problem", "Profile", "Proposal", "ReadOnly", "Reasoning", "Received",
-    "Recorded", "Ref", "Refused", "ResetOutcome", "Right", "RightLost", "Role", "SchemaTooNew",
-    "SearchPage", "SearchQuery", "SearchStatus", "SearchUnavailable", "Stale", "Stats", "Store",
-    "StoreClosed", "StoreError", "StoreFull", "StoreMoved", "StoreReplaced", "Stub", "Text",
-    "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded", "TurnHandle", "TurnKnown",
-    "TurnOpen", "TurnQueued", "Unavailable", "Unknown", "Usage", "Waiting", "Workspace",
-    "assistant", "open", "route_key", "user",
+    "Alias", "Ambiguous", "Appended", "Attempt", "BatchConflict", "Boundary", "Budget", "Busy",
+    "CallPlan", "CallResult", "Cancelled", "Change", "ClewError", "Compaction", "Compactor",
+    "Context", "ContextInputs", "ContextTooLarge", "Conversation", "ConversationInfo",
+    "ConversationReader", "ConversationSummary", "Corrupt", "Cut", "CutOutcome", "CutOvertaken",
+    "Delivered", "Delivery", "DeliveryReport", "Draft", "Ended", "File", "Goal", "Hit", "Image",
+    "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor",
+    "Job", "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message", "ModelCall",
+    "ModelUsage", "NewConversation", "NotFound", "Outcome", "Overtaken", "Page", "Part", "Parts",
+    "PendingBoundary", "Place", "Presence", "Problem", "Profile", "Proposal", "ReadOnly",
+    "Reasoning", "Receipt", "Received", "Recorded", "Ref", "Refused", "ResetOutcome", "Right",
+    "RightLost", "Role", "SchemaTooNew", "SearchPage", "SearchQuery", "SearchStatus",
+    "SearchUnavailable", "Stale", "Stats", "Store", "StoreClosed", "StoreError", "StoreFull",
+    "StoreMoved", "StoreReplaced", "Stub", "Subscriber", "Summarizer", "SummaryReply",
+    "SummaryRequest", "Text", "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded",
+    "TurnHandle", "TurnKnown", "TurnOpen", "TurnQueued", "Unavailable", "Unknown", "Usage",
+    "Waiting", "Workspace", "assistant", "budget_for", "open", "route_key", "user",
 ]  # fmt: skip
 
 _HOMES = {
+    "clew.compaction.engine": "Compactor",
+    "clew.compaction.outcome": "Outcome",
+    "clew.compaction.receipt": "Receipt",
+    "clew.compaction.summarize": "Summarizer SummaryReply SummaryRequest",
+    "clew.context.budget": "Budget budget_for",
+    "clew.context.build": "Context",
     "clew.config": "Limits",
+    "clew.domain.boundaries": "Boundary DeliveryReport PendingBoundary Subscriber",
     "clew.domain.changes": "Change Mark",
     "clew.domain.compactions": "Attempt Compaction Inline Proposal Ref Stub",
     "clew.domain.conversations": "ConversationInfo ConversationSummary ListFilter NewConversation "
@@ -135,10 +155,10 @@ _HOMES = {
     "clew.domain.search": "Hit SearchPage SearchQuery SearchStatus",
     "clew.domain.turns": "CallPlan CallResult Delivered Delivery ModelCall ModelUsage Recorded "
     "Right Turn TurnEnded TurnKnown TurnQueued Usage",
-    "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError Corrupt CutOvertaken Ended "
-    "ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor KeyReused NotFound "
-    "Overtaken ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale StoreClosed "
-    "StoreError StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
+    "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError ContextTooLarge Corrupt "
+    "CutOvertaken Ended ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor "
+    "KeyReused NotFound Overtaken ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale "
+    "StoreClosed StoreError StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
     "clew.store.aliases": "Alias",
     "clew.store.bindings": "Place",
     "clew.store.conversation": "Conversation",

@@ -9,6 +9,7 @@ async with clew.aio.open("agent.db") as store:
     await conv.add(reply)
 """
 
+from clew.compaction.aio import AsyncCompactor
 from clew.store.aio.conversation import AsyncConversation
 from clew.store.aio.opening import Opening
 from clew.store.aio.opening import open_store as open
@@ -18,6 +19,7 @@ from clew.store.aio.store import AsyncStore
 from clew.store.aio.turn import AsyncTurn
 
 __all__ = [
+    "AsyncCompactor",
     "AsyncConversation",
     "AsyncConversationReader",
     "AsyncProfile",

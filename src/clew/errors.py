@@ -3,6 +3,7 @@
     ClewError
     ├── InputError            the caller's value cannot be accepted; nothing was written
     │   ├── TooLarge          a size limit (attributes: what, size, limit)
+    │   ├── ContextTooLarge   no context fits the budget (attributes: tokens, limit, seq)
     │   └── InvalidCursor     a page cursor that this query did not produce
     ├── NotFound              no such conversation, message, cut, ... in this profile
     │   └── Ambiguous         a prefix that names several (attribute: candidates)
@@ -59,6 +60,42 @@ class TooLarge(InputError):
         super().__init__(
             f"{what} has a size of {size:,}, the limit is {limit:,}. "
             f"Raise the limit in clew.Limits, or pass less."
+        )
+
+
+class ContextTooLarge(InputError):
+    """What a model should see does not fit its window, however it is shortened."""
+
+    def __init__(
+        self, tokens: int, limit: int, size: int, most: int, seq: int | None, alone: int,
+        system: int,
+    ) -> None:  # fmt: skip
+        self.tokens, self.limit, self.size, self.most = tokens, limit, size, most
+        self.seq = seq
+        """The message that is too large alone; None when no single one is."""
+        super().__init__(self._text(alone, system))
+
+    def _text(self, alone: int, system: int) -> str:
+        if self.tokens <= self.limit:
+            return (
+                f"the request takes {self.size:,} bytes, the budget is {self.most:,}. Send fewer "
+                "or smaller images with the last message, or raise Budget.bytes."
+            )
+        if system > self.limit:
+            return (
+                f"system prompt and tools alone take {system:,} of {self.limit:,} tokens. Shorten "
+                "them, offer fewer tools, or use a model with a larger window."
+            )
+        if self.seq is not None:
+            return (
+                f"message {self.seq} alone takes {alone:,} of {self.limit:,} tokens. Shorten it "
+                "(edit or cut it and send less), pass it as a file that a tool reads in pieces, or "
+                "use a model with a larger window."
+            )
+        return (
+            f"the context takes {self.tokens:,} of {self.limit:,} tokens. Compact the conversation "
+            "(clew.Compactor, or `clew compact`); where that frees nothing, what people wrote in "
+            "the turn in flight is too much: end the turn, or use a model with a larger window."
         )
 
 

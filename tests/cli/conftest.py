@@ -12,12 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+import clew
 from clew.cli.main import cli
+from clew.importers.bring import import_paths
 from servers import server
 
-from .helpers import Demo, Remote, Run, fill
+from .helpers import Demo, Remote, Run, Talk, fill
 
 TEMPLATE = "cli_demo"
+DATA = Path(__file__).parent.parent / "data" / "transcripts"
+SESSION = DATA / "pi" / "real-large-session.jsonl"
 
 
 @pytest.fixture(scope="session")
@@ -86,3 +90,23 @@ def run() -> Run:
 def loads(run: Run) -> Callable[..., Any]:
     """Run a command line with --json; gives the value."""
     return lambda *args, code=0: json.loads(run(*args, "--json", code=code).stdout)
+
+
+@pytest.fixture(scope="session")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Talk:
+    """A long session of another tool, of 914 messages; nobody changes it."""
+    path = tmp_path_factory.mktemp("talk") / "clew.db"
+    with clew.open(path) as store:
+        report = import_paths(store.profile("default"), SESSION)
+    (source,) = report.sources
+    return Talk(path, str(source.chats[0].conversation))
+
+
+@pytest.fixture
+def talk(imported: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Talk:
+    """A copy for one test; CLEW_STORE names it."""
+    path = tmp_path / "clew.db"
+    shutil.copyfile(imported.path, path)
+    path.chmod(0o600)
+    monkeypatch.setenv("CLEW_STORE", str(path))
+    return Talk(path, imported.id)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,6 +39,18 @@ class Demo(NamedTuple):
 
     def open(self) -> clew.Store:
         return clew.open(self.path)
+
+
+class Talk(NamedTuple):
+    """A store with one long session in it."""
+
+    path: Path
+    id: str
+
+    @contextmanager
+    def open(self) -> Iterator[clew.Conversation]:
+        with clew.open(self.path) as store:
+            yield store.profile("default").open(self.id)
 
 
 class Remote(NamedTuple):

@@ -18,8 +18,13 @@ from raw import Raw
 
 import clew
 import servers
+from clew.context.tokens import count_text
 from clew.testing.clock import FakeClock, seeded_ids
 from clew.testing.reference import ReferenceStore
+
+count_text("")
+"""A store counts what is appended once the tables are loaded. Loaded by one test in the middle,
+what another appended before and after would differ."""
 
 LOG = frozenset({"log"})
 ENGINE = frozenset(

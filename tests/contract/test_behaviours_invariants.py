@@ -30,6 +30,7 @@ def fill(place: Any, raw: Raw) -> Filled:
     """A store with one of everything."""
     with clew.open(place) as store:
         profile = store.profile("me")
+        profile.subscribe("memory")
         conv = profile.conversation("key", source="tg")
         conv.append([
             clew.user("a", key="k1"),
@@ -84,11 +85,18 @@ BROKEN = [
     ("I-17", "UPDATE conversation SET origin = NULL WHERE no = {branch}"),
     ("I-18", "UPDATE conversation SET message_count = 1 WHERE no = {conv}"),
     ("I-18", "UPDATE conversation SET waiting = 1 WHERE no = {conv}"),
+    ("I-20", "UPDATE boundary SET number = 99"),
+    ("I-20", "UPDATE boundary SET generation = 2"),
+    ("I-20", "UPDATE boundary SET kind = 'undo'"),
+    ("I-20", "UPDATE boundary SET next_at = NULL"),
+    ("I-20", "INSERT INTO subscriber VALUES ('other', 'memory', 0); "
+             "UPDATE boundary SET profile = 'other'"),
 ]  # fmt: skip
 LOOSE = [
     ("I-00", "UPDATE conversation SET prompt_hash = {zeros32} WHERE no = {conv}"),
     ("I-12", "UPDATE conversation SET ended_at = 1, end_reason = 'whatever' WHERE no = {conv}"),
     ("I-16", "DELETE FROM conversation WHERE no = {branch}"),
+    ("I-20", "DELETE FROM subscriber"),
 ]
 """Rows without their parent."""
 
@@ -104,13 +112,14 @@ def seen_after(damage: str, place: Any, raw: Raw) -> set[str]:
 
 @pytest.mark.parametrize(("rule", "damage"), BROKEN)
 def test_verify_sees_what_is_broken(place, raw: Raw, rule: str, damage: str) -> None:
-    """I-00 I-01 I-03 I-04 I-05 I-06 I-07 I-08 I-09 I-10 I-11 I-13 I-15 I-17 I-18 by verify."""
+    """I-00 I-01 I-03 I-04 I-05 I-06 I-07 I-08 I-09 I-10 I-11 I-13 I-15 I-17 I-18 I-20 by
+    verify."""
     assert rule in seen_after(damage, place, raw)
 
 
 @pytest.mark.parametrize(("rule", "damage"), LOOSE)
 def test_verify_sees_a_row_without_its_parent(place, raw: Raw, rule: str, damage: str) -> None:
-    """I-00, and with it I-12 and I-16."""
+    """I-00, and with it I-12, I-16 and I-20."""
     assert "I-00" in seen_after(damage, place, raw), rule
 
 
@@ -128,7 +137,7 @@ REFUSED = [
     ("I-08", "UPDATE compaction SET tokens_after = tokens_before"),
     ("I-09", "UPDATE conversation SET generation = 2; INSERT INTO compaction SELECT "
              "conversation_no, 2, attempt, covers_to, body, cuts, kind, tokens_before, "
-             "tokens_after, created_at, undone_at, receipt FROM compaction"),
+             "tokens_after, created_at, undone_at, undone_tokens, receipt FROM compaction"),
     ("I-10", "INSERT INTO compaction SELECT * FROM compaction"),
     ("I-12", "UPDATE conversation SET ended_at = 1 WHERE no = {conv}"),
     ("I-12", "UPDATE conversation SET ended_at = 1, end_reason = 'whatever' WHERE no = {conv}"),
@@ -140,6 +149,8 @@ REFUSED = [
     ("I-17", "UPDATE conversation SET origin = 99 WHERE no = {branch}"),
     ("I-19", "UPDATE conversation SET imported_to = head + 1 WHERE no = {conv}"),
     ("I-19", "UPDATE conversation SET imported_to = base - 1 WHERE no = {branch}"),
+    ("I-20", "UPDATE boundary SET source = ''"),
+    ("I-20", "INSERT INTO boundary SELECT * FROM boundary"),
     *LOOSE,
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from raw import Raw, Run
-from talk import HOLDER, begun, compact, talk, texts
+from talk import HOLDER, begun, compact, proposal, talk, texts
 
 import clew
 from clew import CallPlan, CallResult, Draft, Role, Text, ToolCall, ToolResult
@@ -72,6 +72,18 @@ def _waiting(conv: clew.Conversation, **fields: Any) -> clew.Appended:
     return conv.append([clew.user("w", **fields)])
 
 
+def _untold(profile: clew.Profile, conv: clew.Conversation, error: str) -> None:
+    """A boundary whose subscriber fails with this text."""
+    profile.subscribe("s")
+    talk(conv, "a")
+    compact(conv, 1)
+
+    def fail(_: clew.Boundary) -> None:
+        raise ValueError(error)
+
+    profile.deliver("s", fail)
+
+
 Write = Callable[[clew.Profile, clew.Conversation], Any]
 
 Read = Callable[[clew.Profile, clew.Conversation], Any]
@@ -111,6 +123,9 @@ CLEANED: dict[str, tuple[Write, Read | None]] = {
     "attempt.summary_error": (
         lambda p, c: c.fail_attempt(c.open_attempt().number, "x", summary_error=NASTY),
         lambda p, c: c.attempts()[0].summary_error),
+    "boundary.error": (
+        lambda p, c: _untold(p, c, NASTY),
+        lambda p, c: (p.pending("s")[0].error or "").removeprefix("ValueError: ")),
     "turn.error": (
         lambda p, c: _turn(c).finish(state="failed", error=NASTY),
         lambda p, c: c.turns()[0].error),
@@ -176,6 +191,10 @@ REFUSED: dict[str, Callable[[clew.Profile, clew.Conversation, str], Any]] = {
     "alias.foreign_id": lambda p, c, bad: c.claim_alias("s", bad),
     "presence.owner": lambda p, c, bad: c.beat(bad),
     "outbox.route": lambda p, c, bad: _turn(c).finish(deliveries=[clew.Delivery(bad, 1)]),
+    "boundary.to_id": lambda p, c, bad: c.commit_attempt(
+        c.open_attempt().number, proposal(len(talk(c, "a"))), segment=("s", bad)
+    ),
+    "subscriber.name": lambda p, c, bad: p.subscribe(bad),
     "todo.state": lambda p, c, bad: c.set_todos([clew.Todo("t", bad)]),  # pyright: ignore
 }
 """Names: what is compared has to be stored exactly, so it is refused."""
@@ -193,7 +212,9 @@ OURS = {
     "inbox.state", "inbound.profile", "inbound.conversation", "binding.profile",
     "binding.conversation", "alias.profile", "alias.conversation", "alias.kind", "alias.state",
     "goal.state", "outbox.state", "job.name", "job.holder", "change.conversation",
-    "change.profile", "change.kind", "change.detail",
+    "change.profile", "change.kind", "change.detail", "subscriber.profile", "boundary.profile",
+    "boundary.subscriber", "boundary.kind", "boundary.reason", "boundary.source",
+    "boundary.from_id",
 }  # fmt: skip
 """Made by clew, or a name that another column above has refused already."""
 
@@ -258,6 +279,7 @@ def test_looking_for_a_nasty_name_finds_nothing(profile: clew.Profile) -> None:
         lambda: profile.open(NASTY),
         lambda: profile.resolve(NASTY),
         lambda: conv.message(NASTY),
+        lambda: profile.pending(NASTY),
     ):
         with pytest.raises((clew.NotFound, clew.InputError)):
             look()

@@ -197,8 +197,10 @@ class Script:
         return conv
 
     def run(self) -> None:
+        self.do(self.profile, "subscribe", "memory")
         for part in (self._log, self._turns, self._cuts, self._compactions, self._row, self._bind):
             part()
+        self._boundaries()
         self._delete()
 
     def _log(self) -> None:
@@ -327,6 +329,23 @@ class Script:
             )  # fmt: skip
         self.keep(profile.open(after.id or ""))
         do(profile, "receive", "key", [], source="tg", account="bot", key="u2")
+
+    def _boundaries(self) -> None:
+        do, profile = self.do, self.profile
+
+        def handler(boundary: clew.Boundary) -> None:
+            if boundary.kind == "undo":
+                raise ValueError(boundary.generation)
+
+        do(profile, "subscribe", "memory")
+        do(profile, "pending", "memory")
+        do(profile, "deliver", "memory", handler)
+        do(profile, "deliver", "memory", handler)
+        do(profile, "deliver", "nobody", handler)
+        do(profile, "subscribers")
+        do(profile, "pending", "memory")
+        do(profile, "unsubscribe", "memory")
+        do(profile, "unsubscribe", "memory")
 
     def _delete(self) -> None:
         gone = self.conversations.pop(0)

@@ -10,7 +10,7 @@ from typing import Any
 import clew
 import servers
 from clew.domain.conversations import ListFilter
-from migration.sample import _edits, _talk
+from migration.sample import _edits, _talk, _undone
 
 ENGINES = ("file", "server")
 ALL = 1000
@@ -36,6 +36,7 @@ def drop() -> None:
 def fill(store: clew.Store) -> None:
     """Everything that a store can hold."""
     profile = store.profile("one")
+    profile.subscribe("memory")
     conv = profile.conversation("chat-1", source="web")
     _talk(conv)
     _edits(conv)
@@ -43,6 +44,7 @@ def fill(store: clew.Store) -> None:
     branch.append([clew.user("on a branch"), clew.assistant("and on")])
     branch.branch(new=clew.NewConversation(id="twig")).append([clew.user("on a twig")])
     conv.delegate().append([clew.user("for the helper")])
+    _undone(profile)
     deleted(profile)
     imported = profile.create(id="old", archived=True, imported_at=5, read_only=True)
     imported.claim_alias("tool", "old-1")
@@ -87,6 +89,10 @@ def told(where: str) -> dict[str, Any]:
         for name, _ in store.profiles():
             profile = store.profile(name)
             found[f"usage {name}"] = profile.usage()
+            found[f"told {name}"] = [
+                (s, sorted(profile.pending(s.name), key=lambda row: row.boundary.at))
+                for s in profile.subscribers()
+            ]
             found[f"search {name}"] = [
                 (hit.conversation, hit.seq) for hit in profile.search("word OR on OR said").hits
             ]

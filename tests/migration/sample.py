@@ -25,11 +25,13 @@ def make(path: Path) -> None:
     clock = FakeClock()
     with clew.open(path, clock=clock, ids=seeded_ids(clock)) as store:
         profile = store.profile(PROFILE)
+        profile.subscribe("memory")
         conv = profile.conversation("chat-1", source="web")
         _talk(conv)
         _edits(conv)
         conv.branch().append([clew.user("on a branch")])
         conv.delegate().append([clew.user("for the helper")])
+        _undone(profile)
         deleted = profile.create(title="deleted")
         deleted.claim_alias("tool", "gone-1")
         profile.delete(deleted.id)
@@ -43,7 +45,7 @@ def _talk(conv: clew.Conversation) -> None:
     tools = ({"name": "look", "parameters": {}},)
     conv.set_prompt("You keep a sample.", tools)
     turn = conv.begin_turn([clew.user("Look, 你好 \ud800\0", key="k1")], holder="sample",
-                           call=clew.CallPlan(model="m"))  # fmt: skip
+                           call=clew.CallPlan(model="m", expected=8))  # fmt: skip
     assert isinstance(turn, clew.TurnHandle)
     image = clew.Image(media_type="image/png", data=b"\x89PNG")
     call = clew.ToolCall("c1", "look", '{"at":"x"}')
@@ -73,6 +75,21 @@ def _edits(conv: clew.Conversation) -> None:
     conv.pin()
     conv.end("closed")
     conv.reopen()
+
+
+def _undone(profile: clew.Profile) -> None:
+    """A key that was reset, and a compaction that was undone and that its subscriber fails on."""
+    profile.conversation("chat-2", source="web")
+    conv = profile.open(profile.reset("chat-2", source="web").conversation)
+    conv.append([clew.user("long"), clew.assistant("longer")])
+    proposal = clew.Proposal(covers_to=1, body=(clew.Ref(1, 1),), tokens_before=9, tokens_after=8)
+    conv.commit_attempt(conv.open_attempt("hard").number, proposal, verdict="no summary")
+    conv.undo_compaction(1, tokens=9)
+
+    def fail(boundary: clew.Boundary) -> None:
+        raise ValueError(boundary.kind)
+
+    profile.deliver("memory", fail)
 
 
 def dump(path: Path) -> Iterator[str]:

@@ -22,8 +22,8 @@ from clew import (
     ToolResult,
     Unknown,
 )
-from clew.context.chat import closed_calls
 from clew.context.entries import Entry
+from clew.context.wire import closed_calls
 from clew.domain.chat import chat_of, draft_of, split_results
 
 CALL = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": '{"x":1}'}}

@@ -1,118 +1,185 @@
-"""A context as Chat Completions messages.
+"""Chat Completions: entries as the messages of a request.
 
-What was one message of an API is one again; tool results follow their calls; a call without a
-result gets a synthetic one, in the rendering only; thinking goes only to the model that made it.
-The budget is a later concern: what the compaction in effect and the log say is rendered whole.
+`chat_context` gives a caller's own messages back as they were, with what they lack to be valid;
+`chat_messages` gives any log in a form that the API takes. Only a user's message holds images and
+files there: those that tools returned follow in a message of a user, behind all results of that
+step; elsewhere, or without their bytes, they are named.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import chain, takewhile
+from typing import TYPE_CHECKING, Any, cast
 
-from clew.context.entries import Entry, entry_of, joined
-from clew.domain.chat import BlobReader, chat_of, has_more, is_function_result, split_results
-from clew.domain.compactions import Inline, Ref, Stub
-from clew.domain.messages import Message, Role
-from clew.domain.parts import Parts, Reasoning, Text, ToolResult, call_ids
+from msgspec import structs
+
+from clew.context.entries import Entry
+from clew.context.lawful import lawful
+from clew.context.media import bytes_of, dumps, label, words
+from clew.context.wire import (
+    CONTINUES,
+    closed_calls,
+    entries_of,
+    folded,
+    for_model,
+    merged,
+    silent,
+    system_text,
+)
+from clew.domain.chat import BlobReader, chat_of, has_more, split_results
+from clew.domain.messages import Role
+from clew.domain.parts import File, Image, Part, Text, ToolResult, Unknown
 
 if TYPE_CHECKING:
     from clew.store.reading import ContextInputs
 
-INTERRUPTED = "[interrupted: this call did not finish]"
+RETURNED = "Images and files that tools returned:"
+UNANSWERED = "[no reply]"
+"""Said by the assistant where a provider wants its word between a result and the next request."""
+
+LONGEST_ID = 40
+_SYSTEM = (Role.SYSTEM, Role.DEVELOPER)
+_DETAILS = ("auto", "low", "high")
+_CONTENT = {
+    Role.USER: ("text", "image_url", "input_audio", "file"), Role.ASSISTANT: ("text", "refusal"),
+}  # fmt: skip
+"""Kinds of content pieces that a role's message may hold; of the others only text."""
+_NO_NAME = re.compile(r"[\s<|\\/>]+")
+
+ChatDict = dict[str, Any]
 
 
 def chat_context(
     inputs: ContextInputs, blob: BlobReader, model: str | None = None
-) -> list[dict[str, Any]]:
-    """System prompt, what stands for the covered part, then every message above it."""
-    rendered: list[dict[str, Any]] = []
-    if inputs.prompt is not None:
-        rendered.append({"role": "system", "content": inputs.prompt})
-    for role, parts, author, meta, _, _ in closed_calls(joined(_entries(inputs))):
-        shown = _for_model(parts, model)
-        if parts and not shown and not has_more(meta):
+) -> list[ChatDict]:
+    """System prompt, what stands for the covered part, then every message above it; each as it was
+    added, where it was added as a Chat Completions message."""
+    rendered = _prompt(inputs.prompt)
+    for entry in closed_calls(entries_of(inputs)):
+        shown = for_model(entry.parts, model)
+        if entry.parts and not shown and not has_more(entry.meta):
             continue  # nothing but another model's thinking
         for piece in split_results(shown):
-            rendered.append(chat_of(role, piece, blob, author, meta))
+            rendered.append(chat_of(entry.role, piece, blob, entry.author, entry.meta))
     return rendered
 
 
-def _entries(inputs: ContextInputs) -> Iterator[Entry]:
-    for item, messages in inputs.covered:
-        match item:
-            case Inline(role=role, parts=parts):
-                if parts:
-                    yield Entry(role, parts)
-            case Stub(text=text):
-                yield _stub(messages[0], text)
-            case Ref():
-                yield from map(entry_of, messages)
-    yield from map(entry_of, inputs.messages)
+def chat_messages(
+    prompt: str | None, entries: Iterable[Entry], blob: BlobReader, model: str | None = None,
+    alternate: bool = False,
+) -> list[ChatDict]:  # fmt: skip
+    """The messages of a request, of any log. With `alternate` for a provider that wants the roles
+    in strict turn: one system message, then user and assistant by turns, tool steps between."""
+    made = (_spoken(entry) for entry in lawful(entries, model, LONGEST_ID))
+    shown = (e for e in hoisted(made, blob) if e.role is Role.USER or not _useless(e))
+    if alternate:
+        prompt, shown = _by_turns(prompt, list(shown))
+    return [*_prompt(prompt), *chain.from_iterable(messages_of(entry, blob) for entry in shown)]
 
 
-def _stub(message: Message, text: str) -> Entry:
-    """A shortened message keeps its calls, and answers the calls it answered."""
-    parts: Parts = tuple(
-        ToolResult(part.call_id, text, part.name, part.is_error)
-        for part in message.parts
-        if isinstance(part, ToolResult)
+def _prompt(prompt: str | None) -> list[ChatDict]:
+    return [] if prompt is None else [{"role": "system", "content": prompt}]
+
+
+def _spoken(entry: Entry) -> Entry:
+    """The author as a name the API takes; foreign pieces in words."""
+    name = _NO_NAME.sub("_", entry.author or "")[:64]
+    kinds = _CONTENT.get(entry.role, ())
+    parts = tuple(
+        Text(words(part.value))
+        if isinstance(part, Unknown) and _kind(part.value) not in kinds
+        else part
+        for part in entry.parts
     )
-    calls: Parts = tuple(part for part in message.parts if not isinstance(part, Text | ToolResult))
-    shown = parts or (Text(text), *calls)
-    return Entry(message.role, shown, message.author, None, message.api_group, (message,))
+    if (name or None) != entry.author:
+        entry = entry._replace(author=name or None)
+    return entry.having(parts)
 
 
-def closed_calls(entries: Iterable[Entry]) -> Iterator[Entry]:
-    """The entries, each call followed by its result wherever that was stored, or a synthetic one.
-
-    A result answers the newest call of its id before it that no other result has answered; one
-    whose call is gone is left out, since no provider accepts it alone.
-    """
-    listed = list(entries)
-    unanswered: dict[int, list[str]] = {}
-    """By the place of the message that made the calls."""
-    behind: dict[int, list[Entry]] = {}
-    open_calls: dict[str, list[int]] = {}
-    for at, entry in enumerate(listed):
-        if entry.role is Role.ASSISTANT and (ids := call_ids(entry.parts)):
-            unanswered[at], behind[at] = list(ids), []
-            for call in ids:
-                open_calls.setdefault(call, []).append(at)
-        elif _is_results(entry):
-            for place, results in _by_call(entry, open_calls).items():
-                for result in results:
-                    unanswered[place].remove(result.call_id)
-                behind[place].append(entry._replace(parts=tuple(results)))
-    for at, entry in enumerate(listed):
-        if not _is_results(entry):
-            yield entry
-        if at in behind:
-            yield from behind[at]
-            if unanswered[at]:
-                yield _interrupted(unanswered[at])
+def _useless(entry: Entry) -> bool:
+    """An assistant's audio is a field of its own."""
+    return silent(entry) and not (entry.meta and entry.meta["chat"].get("audio"))
 
 
-def _is_results(entry: Entry) -> bool:
-    return entry.role is Role.TOOL and not is_function_result(entry.meta)
+# ---------------------------------------------------------------------- alternation
 
 
-def _by_call(entry: Entry, open_calls: dict[str, list[int]]) -> dict[int, list[ToolResult]]:
-    """The results of a message by the place of the call that each of them answers."""
-    found: dict[int, list[ToolResult]] = {}
-    for part in entry.parts:
-        if isinstance(part, ToolResult) and (places := open_calls.get(part.call_id)):
-            found.setdefault(places.pop(), []).append(part)
-    return found
+def _by_turns(prompt: str | None, entries: list[Entry]) -> tuple[str | None, Iterator[Entry]]:
+    """System text at the head joins the prompt; that between the messages becomes the user's."""
+    head = list(takewhile(lambda entry: entry.role in _SYSTEM, entries))
+    texts = [*([] if prompt is None else [prompt]), *map(system_text, head)]
+    said = (e for e in folded(entries[len(head) :]) if e.role is not Role.USER or not silent(e))
+    return "\n\n".join(texts) if texts else None, _answered(merged(said))
 
 
-def _interrupted(calls: list[str]) -> Entry:
-    results = tuple(ToolResult(call, INTERRUPTED, is_error=True) for call in calls)
-    return Entry(Role.TOOL, results)
+def _answered(entries: Iterable[Entry]) -> Iterator[Entry]:
+    """The user begins, and speaks only behind a word of the assistant."""
+    before: Entry | None = None
+    for entry in entries:
+        if before is None and entry.role is not Role.USER:
+            yield Entry(Role.USER, (Text(CONTINUES),))
+        if before is not None and before.role is Role.TOOL and entry.role is Role.USER:
+            yield Entry(Role.ASSISTANT, (Text(UNANSWERED),))
+        yield entry
+        before = entry
 
 
-def _for_model(parts: Parts, model: str | None) -> Parts:
-    return tuple(
-        part for part in parts
-        if not isinstance(part, Reasoning) or part.model is None or part.model == model
-    )  # fmt: skip
+# ---------------------------------------------------------------------- forms that the API takes
+
+
+def hoisted(entries: Iterable[Entry], blob: BlobReader) -> Iterator[Entry]:
+    """The entries with what the API takes of them. What tools returned and may not hold follows in
+    an entry of a user, behind all results of the step."""
+    returned: list[Part] = []
+    for entry in entries:
+        if entry.role is not Role.TOOL and returned:
+            yield _returned(returned)
+            returned = []
+        found: list[Part] = []
+        parts = tuple(_allowed(part, entry.role, blob, found) for part in entry.parts)
+        returned += found
+        yield entry.having(parts)
+    if returned:
+        yield _returned(returned)
+
+
+def messages_of(entry: Entry, blob: BlobReader) -> Iterator[ChatDict]:
+    """One message, or one for each result."""
+    for piece in split_results(entry.parts):
+        message = chat_of(entry.role, piece, blob, entry.author, entry.meta)
+        if message.get("content") is None and message["role"] != "assistant":
+            message["content"] = ""  # only an assistant may say nothing
+        yield message
+
+
+def _returned(parts: list[Part]) -> Entry:
+    return Entry(Role.USER, (Text(RETURNED), *parts))
+
+
+def _allowed(part: Part, role: Role, blob: BlobReader, returned: list[Part]) -> Part:
+    """A part that the role's message may hold. What tools returned and theirs may not goes to
+    `returned`."""
+    match part:
+        case Image() | File():
+            named = part.url is not None or getattr(part, "file_id", None) is not None
+            if not named and bytes_of(part, blob) is None:
+                return Text(label(part))
+            if isinstance(part, Image) and part.detail not in _DETAILS:
+                part = structs.replace(part, detail=None)
+            if role is Role.TOOL:
+                returned.append(part)
+            return part if role is Role.USER else Text(label(part))
+        case Unknown():
+            kinds = _CONTENT.get(role, ("text",))
+            return part if _kind(part.value) in kinds else Text(dumps(part.value))
+        case ToolResult(content=tuple(pieces)):
+            content = tuple(_allowed(piece, Role.TOOL, blob, returned) for piece in pieces)
+            return structs.replace(part, content=cast(Any, content))
+        case _:
+            return part
+
+
+def _kind(value: object) -> object:
+    return cast(dict[str, object], value).get("type") if isinstance(value, dict) else None

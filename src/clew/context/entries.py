@@ -32,6 +32,10 @@ class Entry(NamedTuple):
     messages: tuple[Message, ...] = ()
     """Those of the log it is made of, in their order; none of what a compaction made."""
 
+    def having(self, parts: Parts) -> Entry:
+        """With other parts; itself when they are its own, which is most often and quicker."""
+        return self if parts == self.parts else self._replace(parts=parts)
+
 
 def entry_of(message: Message) -> Entry:
     """A message of the log as it stands there."""
@@ -84,13 +88,14 @@ def _stays(entry: Entry, group: Sequence[Entry]) -> bool:
 def _closed(group: Sequence[Entry]) -> Iterator[Entry]:
     members = [entry for entry in group if entry.role is Role.ASSISTANT]
     if members:
-        yield members[0] if len(members) == 1 else _one(members)
+        yield members[0] if len(members) == 1 else one(members)
     yield from (entry for entry in group if entry.role is not Role.ASSISTANT)
 
 
-def _one(members: Sequence[Entry]) -> Entry:
+def one(members: Sequence[Entry]) -> Entry:
+    """Entries of one role as one: all parts in their order."""
     return Entry(
-        Role.ASSISTANT,
+        members[0].role,
         tuple(part for entry in members for part in entry.parts),
         next((entry.author for entry in members if entry.author is not None), None),
         _meta(members),

@@ -57,6 +57,8 @@ class Compaction(Struct, frozen=True, kw_only=True):
     tokens_after: int | None
     created_at: int
     undone_at: int | None = None
+    undone_tokens: int | None = None
+    """Size of the context right after the undo, if the one who undid it said."""
     receipt: dict[str, Any] | None = None
 
 
@@ -86,6 +88,9 @@ class Attempt(Struct, frozen=True, kw_only=True):
     ended_at: int | None = None
     tokens_before: int | None = None
     tokens_after: int | None = None
+    rivals: tuple[int, ...] = ()
+    """Numbers of the other attempts that were open when this one was opened, lowest first. Only
+    what `open_attempt` returns has them: they are no part of the record."""
 
 
 def in_effect(compactions: Sequence[Compaction], cuts: Sequence[Cut]) -> Compaction | None:

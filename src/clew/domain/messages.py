@@ -185,6 +185,11 @@ class Message(Struct, eq=False, gc=False):
         return self._row[9]
 
     @property
+    def place(self) -> int:
+        """Where it stands among what is visible: its seq, or that of the message it replaces."""
+        return self.seq if self.replaces is None else self.replaces
+
+    @property
     def tokens(self) -> int | None:
         return self._row[10]
 

@@ -37,7 +37,11 @@ class Turn(Struct, frozen=True, kw_only=True):
 
 
 class Usage(Struct, frozen=True, omit_defaults=True):
-    """Tokens of one model call as its provider reported them."""
+    """Tokens of one model call as its provider reported them.
+
+    `input` is all that was sent, `cached` how many of these came from the provider's cache;
+    `output` is all that came back, `reasoning` how many of these are thinking.
+    """
 
     input: int = 0
     output: int = 0
@@ -46,8 +50,7 @@ class Usage(Struct, frozen=True, omit_defaults=True):
 
 
 class Spent(Struct, frozen=True, kw_only=True):
-    """What a model call of another tool cost. `usage.input` includes cached tokens, `usage.output`
-    thinking."""
+    """What a model call of another tool cost."""
 
     model: str
     usage: Usage
@@ -80,6 +83,9 @@ class CallPlan(Struct, frozen=True, omit_defaults=True, kw_only=True):
     model: str
     purpose: Literal["turn", "summary", "title", "review"] = "turn"
     settings: dict[str, Any] | None = None
+    expected: int | None = None
+    """Our own count of the request in tokens of o200k, images included. The provider's count
+    (`Usage.input`) divided by it tells how far its tokens are from ours."""
 
 
 class CallResult(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -113,6 +119,11 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     error: str | None = None
     api_group: str | None = None
     """Of a call that was imported: the messages that it made."""
+    expected: int | None = None
+    """As planned (`CallPlan.expected`)."""
+    after_attempt: int | None = None
+    """The attempt at a compaction that it belongs to, or the newest one when it was planned. None:
+    there was none yet, or the call was imported."""
 
 
 class ModelUsage(Struct, frozen=True):

@@ -6,6 +6,8 @@ else, so whoever comes first wins, across threads, processes and machines. Invar
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from clew.domain.compactions import Attempt, AttemptState, Trigger
 from clew.errors import Cancelled, NotFound
 from clew.store import conversations
@@ -57,7 +59,12 @@ def swap(
 
 
 class Open(Once[Attempt]):
-    """Begin an attempt: it remembers the view it read."""
+    """Begin an attempt: it remembers the view it read.
+
+    Attempts of one conversation are opened one after the other, by the lock on its row. So of any
+    number of open ones each but the first has rivals, and whoever has none may pay for a summary:
+    the others know it.
+    """
 
     def __init__(
         self, kit: Kit, no: int, name: str, trigger: Trigger, model: str | None,
@@ -75,6 +82,7 @@ class Open(Once[Attempt]):
         now = self._kit.clock.now()
         row = conversations.lock(tx, self._no, self._name)
         tx.run("attempt_reap", no=row.no, at=now)
+        rivals = tuple(open_[0] for open_ in tx.rows("attempt_open", no=row.no))
         last = tx.row("attempt_last", no=row.no)
         number = (last[0] if last else 0) + 1
         tx.run(
@@ -82,7 +90,7 @@ class Open(Once[Attempt]):
             generation=row.generation, trigger=self._trigger, model=self._model,
             deadline=self._deadline, at=now, tokens_before=self._tokens,
         )  # fmt: skip
-        return get(tx, row.no, number)
+        return replace(get(tx, row.no, number), rivals=rivals)
 
 
 class Close(Once[Attempt]):

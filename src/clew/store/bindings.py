@@ -18,7 +18,7 @@ from clew.domain.conversations import NewConversation
 from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
 from clew.errors import Ended, KeyReused
-from clew.store import conversations, inbox, turns
+from clew.store import boundaries, conversations, inbox, turns
 from clew.store.append import Append
 from clew.store.backend import Transaction
 from clew.store.codec import json_text, json_value
@@ -152,6 +152,8 @@ def reset_onto(
             "binding_replace", profile=place.profile, source=place.source, key=place.key,
             conversation=id, old=row.id, at=now,
         )  # fmt: skip
+        why = reason or row.end_reason or "reset"
+        boundaries.add(tx, no, place.profile, "reset", 0, why, now, from_id=row.id, to_id=id)
     return row
 
 

@@ -21,13 +21,16 @@ def plan(
     tx: Transaction, kit: Kit, row: Locked, plan: CallPlan, now: int, turn: int | None = None,
     attempt: int | None = None,
 ) -> int:  # fmt: skip
-    """Insert a planned call; gives its number. A crash leaves the row."""
+    """Insert a planned call; gives its number. A crash leaves the row. `attempt`: the one it
+    belongs to; when None, the newest there is, so that it stands in order with all of them."""
     kit.choice("purpose", plan.purpose, ("turn", "summary", "title", "review"))
+    if plan.expected is not None and not 0 <= plan.expected <= MOST:
+        raise InputError(f"expected is {plan.expected} tokens; give 0..{MOST}")
     last = tx.row("model_call_last", no=row.no)
     number = (last[0] if last else 0) + 1
     tx.run(
         "model_call_insert", no=row.no, number=number, turn=turn, purpose=plan.purpose,
-        after_attempt=attempt, model=kit.key("model", plan.model),
+        after_attempt=attempt, model=kit.key("model", plan.model), expected=plan.expected,
         settings=kit.json("settings", plan.settings), at=now,
     )  # fmt: skip
     return number
@@ -111,8 +114,12 @@ def save_partial(tx: Transaction, kit: Kit, no: int, number: int, text: str) -> 
     tx.run("model_call_partial", no=no, number=number, partial=json_text(text))
 
 
-def all_of(tx: Transaction, no: int) -> tuple[ModelCall, ...]:
-    return tuple(_call(row) for row in tx.rows("model_call_all", no=no))
+def all_of(tx: Transaction, no: int, newest: int | None = None) -> tuple[ModelCall, ...]:
+    """By number; with `newest` only the last so many."""
+    if newest is None:
+        return tuple(_call(row) for row in tx.rows("model_call_all", no=no))
+    rows = tx.rows("model_call_newest", no=no, limit=newest)
+    return tuple(_call(row) for row in reversed(list(rows)))
 
 
 def _call(row: Row) -> ModelCall:
@@ -120,7 +127,7 @@ def _call(row: Row) -> ModelCall:
         number=row[0], turn=row[1], purpose=row[2], model=row[3], state=row[4],
         generation=row[5], up_to_seq=row[6], usage=Usage(row[7], row[8], row[9], row[10]),
         cost=row[11], latency=row[12], started_at=row[13], partial=json_value(row[14]),
-        error=row[15], api_group=row[16],
+        error=row[15], api_group=row[16], expected=row[17], after_attempt=row[18],
     )  # fmt: skip
 
 

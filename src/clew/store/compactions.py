@@ -7,17 +7,18 @@ Invariants: I-08 (what a compaction may cover), I-09 (one commit of an attempt),
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
-from clew.domain.compactions import BodyItem, Compaction, Inline, Proposal, Ref, Stub
+from clew.domain.compactions import Attempt, BodyItem, Compaction, Inline, Proposal, Ref, Stub
 from clew.domain.cuts import Cut, hidden, in_force_at, visible_ranges
 from clew.domain.messages import Message
 from clew.domain.parts import answered_ids, call_ids, unasked_ids
 from clew.errors import Cancelled, InvalidCompaction, NotFound
-from clew.store import aliases, attempts, conversations, cuts, log, turns
+from clew.store import aliases, attempts, boundaries, conversations, cuts, log, turns
 from clew.store.backend import Row, Transaction
 from clew.store.changes import note
 from clew.store.codec import json_value
@@ -35,7 +36,7 @@ def compaction_of(kit: Kit, row: Row) -> Compaction:
         generation=row[0], attempt=row[1], covers_to=row[2],
         body=kit.codec.value(row[3], _BODY), cuts=tuple(json_value(row[4])), kind=row[5],
         tokens_before=row[6], tokens_after=row[7], created_at=row[8], undone_at=row[9],
-        receipt=json_value(row[10]),
+        receipt=json_value(row[10]), undone_tokens=row[11],
     )  # fmt: skip
 
 
@@ -45,12 +46,13 @@ def all_of(tx: Transaction, kit: Kit, no: int) -> tuple[Compaction, ...]:
 
 
 def effective(
-    tx: Transaction, kit: Kit, no: int, cut_list: Sequence[Cut], last: int = 1 << 62
-) -> Compaction | None:
+    tx: Transaction, kit: Kit, no: int, cut_list: Sequence[Cut], last: int = 1 << 62,
+    without: int | None = None,
+) -> Compaction | None:  # fmt: skip
     """The compaction in effect: the newest, not undone, that covers nothing above `last` and
-    whose cuts are those in force at or below its cover."""
+    whose cuts are those in force at or below its cover. `without`: that generation aside."""
     for generation, covers_to, numbers in tx.rows("compaction_heads", no=no):
-        if covers_to > last:
+        if covers_to > last or generation == without:
             continue
         if tuple(json_value(numbers)) == in_force_at(cut_list, covers_to):
             row = tx.row("compaction_get", no=no, generation=generation)
@@ -72,6 +74,13 @@ def delete(tx: Transaction, no: int) -> None:
     tx.run("compaction_delete", no=no)
 
 
+def check_tokens(*counts: int) -> None:
+    """Refuse what is no count of tokens."""
+    for tokens in counts:
+        if not 0 <= tokens <= _TOKENS:
+            raise InvalidCompaction(f"{tokens} is no count of tokens; give 0..{_TOKENS}")
+
+
 class Committed(NamedTuple):
     """The compaction, or None when the attempt was overtaken and is now marked so."""
 
@@ -88,15 +97,17 @@ class Commit(Once[Committed]):
 
     def __init__(
         self, kit: Kit, no: int, name: str, number: int | None, proposal: Proposal,
-        segment: tuple[str, str] | None = None,
+        segment: tuple[str, str] | None = None, verdict: str | None = None,
+        error: str | None = None,
     ) -> None:  # fmt: skip
         self._kit, self._no, self._name, self._number = kit, no, name, number
-        self._proposal, self._segment = proposal, segment
+        self._verdict, self._error = kit.remark(verdict), kit.remark(error)
+        self._proposal, self._segment = proposal, None
+        if segment is not None:
+            self._segment = kit.key("alias source", segment[0]), kit.key("alias", segment[1])
         self._body = kit.codec.pack(proposal.body)
         self._receipt = kit.json("receipt", proposal.receipt)
-        for tokens in (proposal.tokens_before, proposal.tokens_after):
-            if not 0 <= tokens <= _TOKENS:
-                raise InvalidCompaction(f"{tokens} is no count of tokens; give 0..{_TOKENS}")
+        check_tokens(proposal.tokens_before, proposal.tokens_after)
         if number is not None and not proposal.body:
             raise InvalidCompaction("a compaction without items would drop what it covers")
         if number is not None and proposal.tokens_after >= proposal.tokens_before:
@@ -116,6 +127,7 @@ class Commit(Once[Committed]):
     def run(self, tx: Transaction) -> Committed:
         now = self._kit.clock.now()
         row = conversations.lock(tx, self._no, self._name)
+        attempt = None
         if self._number is not None:
             done = tx.row("compaction_of_attempt", no=row.no, attempt=self._number)
             if done is not None:
@@ -128,12 +140,29 @@ class Commit(Once[Committed]):
                 return Committed(None)
         cut_list = cuts.all_of(tx, row.no)
         check(tx, self._kit, row, cut_list, self._proposal)
-        if self._number is not None:
+        if attempt is not None:
             attempts.swap(
-                tx, row.no, self._number, "committed", now,
-                tokens_after=self._proposal.tokens_after,
+                tx, row.no, attempt.number, "committed", now, self._verdict, self._error,
+                self._proposal.tokens_after,
             )  # fmt: skip
-        return Committed(self._insert(tx, row, cut_list, now))
+        made = self._insert(tx, row, cut_list, now)
+        self._tell(tx, row, attempt, made, now)
+        return Committed(made)
+
+    def _tell(
+        self, tx: Transaction, row: Locked, attempt: Attempt | None, made: Compaction, now: int
+    ) -> None:
+        """Subscribers hear of ours alone: another tool's came about there, at its own time."""
+        renamed = None if self._segment is None else self._segment[1]
+        if attempt is not None:
+            boundaries.add(
+                tx, row.no, row.profile, "compaction", made.generation, attempt.trigger, now,
+                to_id=renamed,
+            )  # fmt: skip
+        if self._segment is not None:  # after that: it reads what the name was before
+            aliases.claim(
+                tx, self._kit, row, *self._segment, from_seq=row.head + 1, kind="segment"
+            )  # fmt: skip
 
     def _insert(
         self, tx: Transaction, row: Locked, cut_list: Sequence[Cut], now: int
@@ -148,11 +177,6 @@ class Commit(Once[Committed]):
             tokens_before=plan.tokens_before, tokens_after=plan.tokens_after, at=now,
             receipt=self._receipt,
         )  # fmt: skip
-        if self._segment is not None:
-            source, foreign_id = self._segment
-            aliases.claim(
-                tx, self._kit, row, source, foreign_id, from_seq=row.head + 1, kind="segment"
-            )  # fmt: skip
         note(tx, row.id, row.profile, "compacted", now)
         stored = tx.row("compaction_get", no=row.no, generation=generation)
         assert stored is not None
@@ -336,9 +360,11 @@ def unanswered(tx: Transaction, kit: Kit, pieces: Sequence[log.Segment]) -> set[
 class UndoCompaction(Once[bool]):
     """Take a compaction out of effect; the log stands in its place again."""
 
-    def __init__(self, kit: Kit, no: int, name: str, generation: int) -> None:
+    def __init__(self, kit: Kit, no: int, name: str, generation: int, tokens: int | None) -> None:
         self._kit, self._no, self._name, self._generation = kit, no, name, generation
-        self._now = kit.clock.now()
+        self._tokens, self._now = tokens, kit.clock.now()
+        if tokens is not None:
+            check_tokens(tokens)
 
     def is_stored(self, tx: Transaction) -> bool:
         return bool(self._first) and self._record(tx).undone_at == self._now
@@ -353,10 +379,14 @@ class UndoCompaction(Once[bool]):
         now = self._now
         row = conversations.lock(tx, self._no, self._name)
         self._record(tx)
-        if not tx.changed("compaction_undo", no=row.no, generation=self._generation, at=now):
+        changed = tx.changed(
+            "compaction_undo", no=row.no, generation=self._generation, at=now, tokens=self._tokens
+        )
+        if not changed:
             return False
         attempts.cancel_all(tx, row.no, now)
         conversations.compacted(tx, row, row.generation)
+        boundaries.add(tx, row.no, row.profile, "undo", self._generation, "undo", now)
         note(tx, row.id, row.profile, "undone", now)
         return True
 
@@ -368,15 +398,45 @@ def expand(
     cut_list: Sequence[Cut],
     compaction: Compaction,
 ) -> list[tuple[BodyItem, list[Message]]]:
-    """Each body item with the messages it names, hidden ones left out."""
+    """Each body item with the messages it names, hidden ones left out.
+
+    What stands together in the log is read at once: a body may name hundreds of short runs.
+    """
+    spans = [span for item in compaction.body if (span := _span(item)) is not None]
+    pieces = [
+        piece for first, last in _joined(spans)
+        for piece in log.ranges(parts, cut_list, first, last)
+    ]  # fmt: skip
+    rows = log.read(tx, kit.codec, pieces) if pieces else []
+    shown = log.with_places(tx, kit.codec, parts, cut_list, rows)
+    places = [place for place, _ in shown]
     expanded: list[tuple[BodyItem, list[Message]]] = []
     for item in compaction.body:
-        match item:
-            case Ref(first=first, last=last):
-                pieces = log.ranges(parts, cut_list, first, last)
-                expanded.append((item, log.read(tx, kit.codec, pieces)))
-            case Stub(seq=seq):
-                expanded.append((item, [log.at(tx, kit.codec, parts, seq)]))
-            case Inline():
-                expanded.append((item, []))
+        named: list[Message] = []
+        if (span := _span(item)) is not None:
+            here = slice(bisect_left(places, span[0]), bisect_right(places, span[1]))
+            named = [message for _, message in shown[here]]
+        expanded.append((item, named))
     return expanded
+
+
+def _span(item: BodyItem) -> tuple[int, int] | None:
+    """The seqs that an item names."""
+    match item:
+        case Ref(first=first, last=last):
+            return first, last
+        case Stub(seq=seq):
+            return seq, seq
+        case Inline():
+            return None
+
+
+def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Spans in their order, those that touch as one."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(last, joined[-1][1]))
+        else:
+            joined.append((first, last))
+    return joined

@@ -18,6 +18,7 @@ from clew.store import (
     attempts,
     bindings,
     blobs,
+    boundaries,
     calls,
     compactions,
     conversations,
@@ -40,8 +41,9 @@ STEP = 500
 """Rows moved or deleted in one transaction: some milliseconds of the write lock."""
 
 _RECORDS: tuple[Callable[[Transaction, int], None], ...] = (
-    calls.delete, turns.delete, inbox.delete, outbox.delete, compactions.delete, attempts.delete,
-    cuts.delete, blobs.delete, todos.delete, goals.delete, presence.delete, prompts.release,
+    calls.delete, turns.delete, inbox.delete, outbox.delete, boundaries.delete, compactions.delete,
+    attempts.delete, cuts.delete, blobs.delete, todos.delete, goals.delete, presence.delete,
+    prompts.release,
 )  # fmt: skip
 
 

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from clew.context import tokens
+from clew.context.images import sized
 from clew.domain.messages import ROLE_CODES, Draft, Message, Role, check_draft, check_drafts
 from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult, check_parts
 from clew.domain.text import a_text, shorten
@@ -103,12 +105,18 @@ def _prepare(kit: Kit, draft: Draft, now: int) -> Prepared:
         replaces=draft.replaces,
         parts=packed,
         meta=None if draft.meta is None else kit.json("meta", draft.meta),
-        tokens=draft.tokens,
+        tokens=_counted(draft.tokens, parts),
         at=now if draft.created_at is None else draft.created_at,
         preview=preview,
         title=shorten(preview, TITLE) if preview and draft.role == Role.USER else None,
         blobs=blobs,
     )
+
+
+def _counted(given: int | None, parts: Parts) -> int | None:
+    """The tokens of a message, counted if nobody did: once, here, rather than at every reading. Not
+    while the tables are not loaded: a script that only appends must not wait for them."""
+    return tokens.count_parts(parts) if given is None and tokens.loaded() else given
 
 
 def _preview(role: Role, parts: Parts) -> str | None:
@@ -172,7 +180,7 @@ def _without_bytes(kit: Kit, part: Part, blobs: dict[bytes, bytes | None]) -> Pa
                 raise TooLarge(type(part).__name__.lower(), len(data), kit.limits.blob)
             digest = hashlib.sha256(data).digest()
             blobs[digest] = data
-            return replace(part, data=None, hash=digest.hex(), size=len(data))
+            return sized(replace(part, data=None, hash=digest.hex(), size=len(data)), data)
         case Image(hash=str(name)) | File(hash=str(name)):
             blobs.setdefault(hash_bytes(name), None)
             return part

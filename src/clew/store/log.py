@@ -320,12 +320,20 @@ def in_place(
     messages: list[Message],
 ) -> list[Message]:
     """Each replacing message in the place of the one it replaces, and nowhere else."""
+    return [shown for _, shown in with_places(tx, codec, parts, cuts, messages)]
+
+
+def with_places(
+    tx: Transaction, codec: Codec, parts: Sequence[Segment], cuts: Sequence[Cut],
+    messages: list[Message],
+) -> list[tuple[int, Message]]:  # fmt: skip
+    """As `in_place`, each message with the seq of its place."""
     places = replacing(tx, parts)
     if not places:
-        return messages
+        return [(m.seq, m) for m in messages]
     newest = {root: seq for seq, root in places.items() if not hidden(cuts, seq)}
     return [
-        at(tx, codec, parts, newest[m.seq]) if m.seq in newest else m
+        (m.seq, at(tx, codec, parts, newest[m.seq]) if m.seq in newest else m)
         for m in messages
         if m.seq not in places
     ]

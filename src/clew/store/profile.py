@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clew.domain.boundaries import (
+    BoundaryHandler,
+    DeliveryReport,
+    PendingBoundary,
+    Subscriber,
+)
 from clew.domain.changes import Change, Mark
 from clew.domain.conversations import ConversationSummary, ListFilter, NewConversation, Page
 from clew.domain.messages import Draft
@@ -22,6 +28,7 @@ from clew.errors import InputError
 from clew.store import (
     aliases,
     bindings,
+    boundaries,
     calls,
     conversations,
     deletion,
@@ -212,6 +219,56 @@ class Profile:
         in. Its methods wait for the store."""
         module: Any = import_module("clew.store.transfer")  # most programs never need it
         return module.Transfer(self._db.backend, self._db.kit, self.name)
+
+    # ------------------------------------------------------------------ boundaries
+
+    def subscribe(self, name: str) -> bool:
+        """Have `name` told of every compaction, undo and reset in this profile from now on; false
+        if it is already. Until it is unsubscribed what it was not told waits in the store."""
+        return self._db.write(boundaries.Subscribe(self._db.kit, self.name, name))
+
+    def unsubscribe(self, name: str) -> bool:
+        """Forget a subscriber and what it was not told, in bounded steps. False: there was none."""
+        known = more = True
+        while more:
+            unit = boundaries.Unsubscribe(self._db.kit, self.name, name)
+            known, more = self._db.write(unit)
+        return known
+
+    def subscribers(self) -> tuple[Subscriber, ...]:
+        """All by name, with how much each was not told yet."""
+        return self._db.read(lambda tx: boundaries.subscribers(tx, self.name))
+
+    def pending(self, name: str, limit: int = 100) -> tuple[PendingBoundary, ...]:
+        """What a subscriber was not told yet, and why not, by conversation."""
+        self._db.kit.limits.check_page(limit)
+        return self._db.read(
+            lambda tx: boundaries.pending(tx, self._db.kit, self.name, name, limit)
+        )
+
+    def deliver(self, name: str, handler: BoundaryHandler, *, limit: int = 100) -> DeliveryReport:
+        """Tell a subscriber what is due, at most `limit` boundaries: `handler` is called with each,
+        outside any transaction, those of one conversation in their order.
+
+        At least once: a boundary is told again when the process is gone, or a minute has passed,
+        before its handler returned and that was stored. One that the handler raises on comes due
+        again after 5 seconds, then 30, then 5 minutes, then each hour; those behind it in its
+        conversation wait, no others. Any number may deliver at once. NotFound: no such subscriber.
+        """
+        self._db.kit.limits.check_page(limit)
+        told, failed = 0, list[PendingBoundary]()
+        for _ in range(limit):
+            if not self._db.read(lambda tx: boundaries.is_due(tx, self._db.kit, self.name, name)):
+                break
+            mine = self._db.write(boundaries.Take(self._db.kit, self.name, name))
+            if mine is None:
+                break
+            with boundaries.Telling() as telling:
+                handler(mine.boundary)
+            left = self._db.write(boundaries.Settle(self._db.kit, mine, telling.error))
+            told += left is None
+            failed += [] if left is None else [left]
+        return DeliveryReport(told=told, failed=tuple(failed))
 
     # ------------------------------------------------------------------ following
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clew.clock import Clock
 from clew.domain.compactions import Attempt, Compaction
 from clew.domain.conversations import ConversationInfo, Page
 from clew.domain.cuts import Cut
@@ -49,6 +50,11 @@ class ConversationReader:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r}, profile={self.profile!r})"
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that the store was opened with."""
+        return self._db.kit.clock
 
     # ------------------------------------------------------------------ the log
 
@@ -92,12 +98,13 @@ class ConversationReader:
 
     # ------------------------------------------------------------------ the context
 
-    def context_inputs(self) -> ContextInputs:
+    def context_inputs(self, *, without: int | None = None) -> ContextInputs:
         """Compaction in effect and every visible message above it: what a context is built from.
 
-        A message appended while a summary is being written is in it by definition.
+        A message appended while a summary is being written is in it by definition. `without`: as
+        if the compaction of that generation were undone.
         """
-        return self._db.read(self._reading.context_inputs)
+        return self._db.read(lambda tx: self._reading.context_inputs(tx, without))
 
     def snapshot(self, at: int | None = None) -> ConversationReader:
         """A read-only handle of what is here now, up to seq `at` (the head when None)."""
@@ -122,9 +129,9 @@ class ConversationReader:
         """Turns numbered below `before`, newest first."""
         return self._db.read(lambda tx: turns.recent(tx, self._no, limit, before))
 
-    def calls(self) -> tuple[ModelCall, ...]:
-        """Model calls by number."""
-        return self._db.read(lambda tx: calls.all_of(tx, self._no))
+    def calls(self, newest: int | None = None) -> tuple[ModelCall, ...]:
+        """Model calls by number, all of them or the newest so many."""
+        return self._db.read(lambda tx: calls.all_of(tx, self._no, newest))
 
     def usage(self) -> tuple[ModelUsage, ...]:
         """Usage by model of this conversation."""

@@ -125,13 +125,14 @@ class Reading:
         parts = self.bounds(tx).parts
         return blobs.get(tx, [no for no, _, _ in reversed(parts)] or [self._no], digest)
 
-    def context_inputs(self, tx: Transaction) -> ContextInputs:
-        """The compaction in effect and every visible message above it."""
+    def context_inputs(self, tx: Transaction, without: int | None = None) -> ContextInputs:
+        """The compaction in effect and every visible message above it; `without`: as if the one
+        of that generation were undone."""
         kit = self._kit
         info, parts, cut_list, head = self.bounds(tx)
         compaction = None
         if info.generation:
-            compaction = compactions.effective(tx, kit, self._no, cut_list, head)
+            compaction = compactions.effective(tx, kit, self._no, cut_list, head, without)
         covered: list[tuple[BodyItem, tuple[Message, ...]]] = []
         first = 1
         if compaction is not None:

@@ -156,6 +156,7 @@ class CompactionLine(Of, frozen=True, kw_only=True, omit_defaults=True, tag="com
     tokens_before: Count | None = None
     tokens_after: Count | None = None
     undone_at: Time | None = None
+    undone_tokens: Count | None = None
     receipt: dict[str, Any] | None = None
 
 
@@ -186,6 +187,7 @@ class CallLine(Of, frozen=True, kw_only=True, omit_defaults=True, tag="model_cal
     after_attempt: Number | None = None
     prompt: Hash | None = None
     toolset: Hash | None = None
+    expected_tokens: Count | None = None
     settings: dict[str, Any] | None = None
     input_tokens: Count = 0
     output_tokens: Count = 0

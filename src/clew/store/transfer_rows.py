@@ -170,6 +170,8 @@ def _compaction(kit: Kit, line: CompactionLine) -> Fields:
     )
     if line.kind == "ours" and not shrinks:
         raise InputError("a compaction of ours has tokens_after below tokens_before")
+    if line.undone_tokens is not None and line.undone_at is None:
+        raise InputError("a compaction with undone_tokens needs undone_at")
     for item in line.body:
         if isinstance(item, Inline):
             check_parts(item.parts)

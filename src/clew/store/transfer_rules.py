@@ -120,7 +120,7 @@ class Rules:
         return [
             structs.replace(
                 line, generation=generation, body=(), cuts=(), kind="foreign", attempt=None,
-                covers_to=1, undone_at=line.created_at, receipt=None,
+                covers_to=1, undone_at=line.created_at, undone_tokens=None, receipt=None,
             )
             for generation in range(before + 1, line.generation)
         ]  # fmt: skip

@@ -150,6 +150,8 @@ def _counters(
     generations = [r[0] for r in tx.rows("compaction_generations", no=row.no)]
     if generations != list(range(1, row.generation + 1)):
         yield "I-10", f"generation is {row.generation}, compactions are {generations}"
+    for subscriber, number, kind, generation in tx.rows("boundary_odd", no=row.no):
+        yield "I-20", f"{subscriber!r} waits for {kind} {number} of generation {generation}"
     for entry in tx.rows("inbox_taken_of", no=row.no):
         if entry[0] is None:
             yield "I-05", "a taken inbox message is not in the log"

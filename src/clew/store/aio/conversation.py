@@ -225,21 +225,31 @@ class AsyncConversation(AsyncConversationReader):
         tokens_before: int | None = None,
     ) -> Attempt:
         """Begin an attempt at a compaction; it remembers the view. Open attempts past their
-        deadline become failed('abandoned')."""
+        deadline become failed('abandoned'); `rivals` of what is returned are those still open."""
         unit = attempts.Open(
             self._db.kit, self._no, self.id, trigger, model, deadline, tokens_before
         )
         return await self._db.write(unit)
 
     async def commit_attempt(
-        self, number: int, proposal: Proposal, *, segment: tuple[str, str] | None = None
+        self,
+        number: int,
+        proposal: Proposal,
+        *,
+        segment: tuple[str, str] | None = None,
+        summary_error: str | None = None,
+        verdict: str | None = None,
     ) -> Compaction:
         """Commit an attempt's result; committing again gives the same compaction.
 
-        `segment` (source, id) also names what follows by another id (rotation). Raises Cancelled,
-        Overtaken (the attempt is then `overtaken`), InvalidCompaction.
+        `segment` (source, id) also names what follows by another id (rotation). `summary_error`
+        and `verdict` stay with the attempt: what a summariser said that failed, where the result
+        does without it. Raises Cancelled, Overtaken (the attempt is then `overtaken`),
+        InvalidCompaction.
         """
-        unit = compactions.Commit(self._db.kit, self._no, self.id, number, proposal, segment)
+        unit = compactions.Commit(
+            self._db.kit, self._no, self.id, number, proposal, segment, verdict, summary_error
+        )
         committed = (await self._db.write(unit)).compaction
         if committed is None:
             raise Overtaken(number)
@@ -266,10 +276,11 @@ class AsyncConversation(AsyncConversationReader):
         assert committed is not None
         return committed
 
-    async def undo_compaction(self, generation: int) -> bool:
-        """Take a compaction out of effect; False when it was already."""
+    async def undo_compaction(self, generation: int, *, tokens: int | None = None) -> bool:
+        """Take a compaction out of effect; False when it was already. `tokens`: the size of the
+        context without it, kept as `undone_tokens`."""
         return await self._db.write(
-            compactions.UndoCompaction(self._db.kit, self._no, self.id, generation)
+            compactions.UndoCompaction(self._db.kit, self._no, self.id, generation, tokens)
         )
 
     async def set_title(self, title: str | None, origin: TitleOrigin = "user") -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+from clew.clock import Clock
 from clew.domain.compactions import Attempt, Compaction
 from clew.domain.conversations import ConversationInfo, Page
 from clew.domain.cuts import Cut
@@ -46,6 +47,11 @@ class AsyncConversationReader:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.id!r}, profile={self.profile!r})"
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that the store was opened with."""
+        return self._db.kit.clock
 
     async def info(self) -> ConversationInfo:
         """The conversation's facts: titles, counters, flags, times."""
@@ -94,12 +100,13 @@ class AsyncConversationReader:
         """The bytes of an image or file by the hash in its part. NotFound."""
         return await self._db.read(lambda tx: self._reading.blob(tx, digest))
 
-    async def context_inputs(self) -> ContextInputs:
+    async def context_inputs(self, *, without: int | None = None) -> ContextInputs:
         """Compaction in effect and every visible message above it: what a context is built from.
 
-        A message appended while a summary is being written is in it by definition.
+        A message appended while a summary is being written is in it by definition. `without`: as
+        if the compaction of that generation were undone.
         """
-        return await self._db.read(self._reading.context_inputs)
+        return await self._db.read(lambda tx: self._reading.context_inputs(tx, without))
 
     async def snapshot(self, at: int | None = None) -> AsyncConversationReader:
         """A read-only handle of what is here now, up to seq `at` (the head when None)."""
@@ -122,9 +129,9 @@ class AsyncConversationReader:
         """Turns numbered below `before`, newest first."""
         return await self._db.read(lambda tx: turns.recent(tx, self._no, limit, before))
 
-    async def calls(self) -> tuple[ModelCall, ...]:
-        """Model calls by number."""
-        return await self._db.read(lambda tx: calls.all_of(tx, self._no))
+    async def calls(self, newest: int | None = None) -> tuple[ModelCall, ...]:
+        """Model calls by number, all of them or the newest so many."""
+        return await self._db.read(lambda tx: calls.all_of(tx, self._no, newest))
 
     async def usage(self) -> tuple[ModelUsage, ...]:
         """Usage by model of this conversation."""

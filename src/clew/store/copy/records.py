@@ -125,12 +125,12 @@ class _Work:
     def compare(self, item: Item, place: Place, here: Sequence[Sequence[Row]]) -> None:
         """Take note of what differs in one conversation."""
         for index, table in enumerate(RECORDS):
-            there = item.records[index]
-            old = {row[0]: row for row in here[index]}
-            new = [row for row in there if old.get(row[0]) != row]
-            kept = {row[0] for row in there} - {row[0] for row in new}
+            there, keys = item.records[index], table.keys
+            old = {row[:keys]: row for row in here[index]}
+            new = [row for row in there if old.get(row[:keys]) != row]
+            kept = {row[:keys] for row in there} - {row[:keys] for row in new}
             for key in old.keys() - kept:
-                self._add(self.deletes, table, table.delete, (key,), place)
+                self._add(self.deletes, table, table.delete, key, place)
             if index == _BLOB:
                 self.blobs += [(item.no, place.no, row[0]) for row in new]
                 continue

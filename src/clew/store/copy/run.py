@@ -13,7 +13,7 @@ from clew.store.copy import compare, conversations, messages, records, wide
 from clew.store.copy.compare import Sums
 from clew.store.copy.conversations import Seen
 from clew.store.copy.report import CopyReport, Progress
-from clew.store.copy.tables import JOB, NAMES, PROMPTS, ROUTES
+from clew.store.copy.tables import JOB, NAMES, PROMPTS, ROUTES, SUBSCRIBER
 from clew.store.copy.target import DIGEST, MOVED, OF, STAMP, STATE, Target, WrittenByOthers
 from clew.store.database import Database
 from clew.store.opening import open_parts
@@ -108,7 +108,7 @@ class _Run:
         if OF in meta and DIGEST not in meta:
             raise InputError("the source is itself an unfinished copy; finish that one first")
         expected = target.claim(meta["store_id"], meta["stamp"])
-        self._held = wide.held(target, (*PROMPTS, *ROUTES, JOB))
+        self._held = wide.held(target, (*PROMPTS, *ROUTES, JOB, SUBSCRIBER))
         target.db.read(self._look)
         if expected is not None:
             if expected != self._name(target.digests):
@@ -149,12 +149,12 @@ class _Run:
         target, held = self.target, self._held
         wide.copy_dictionaries(tx, target)
         messages.copy_rest(tx, target)
-        wide.bring_missing(tx, target, PROMPTS, held)
+        wide.bring_missing(tx, target, (*PROMPTS, SUBSCRIBER), held)
         seen = records.copy_records(tx, target)
         if records.remove_gone(tx, target, seen):
             held |= wide.held(target, PROMPTS)
             wide.bring_missing(tx, target, PROMPTS, held)
-        for tables in (PROMPTS, (*ROUTES, JOB)):
+        for tables in (PROMPTS, (*ROUTES, JOB, SUBSCRIBER)):
             wide.drop_others(tx, target, tables, held)
             wide.bring_missing(tx, target, tables, held)
         return seen
@@ -177,7 +177,7 @@ class _Run:
 
     def _name(self, digests: dict[str, bytes]) -> str:
         """What the copy holds that only others' writes can change: not what expires."""
-        routes = [value for table in NAMES for value in self._held[table.name]]
+        routes = [value for table in (*NAMES, SUBSCRIBER) for value in self._held[table.name]]
         return f"{compare.total([*digests.values(), *routes])[1]:032x}"
 
 

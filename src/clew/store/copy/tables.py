@@ -21,13 +21,14 @@ _encode = msgspec.msgpack.Encoder().encode
 
 
 class Records(NamedTuple):
-    """A table keyed by conversation; the first column is the key inside it."""
+    """A table keyed by conversation; the first `keys` columns are the key inside it."""
 
     name: str
     columns: tuple[str, ...]
     rows: str
     insert: str
     delete: str
+    keys: int = 1
 
 
 class Wide(NamedTuple):
@@ -47,8 +48,10 @@ class Wide(NamedTuple):
         return dict(zip(self.columns, row[: len(self.start)], strict=False))
 
 
-def _records(name: str, columns: str, rows: str, insert: str, delete: str) -> Records:
-    return Records(name, tuple(columns.split()), rows, insert, delete)
+def _records(
+    name: str, columns: str, rows: str, insert: str, delete: str, keys: int = 1
+) -> Records:
+    return Records(name, tuple(columns.split()), rows, insert, delete, keys)
 
 
 RECORDS = (
@@ -63,7 +66,7 @@ RECORDS = (
     ),
     _records(
         "compaction", "generation attempt covers_to body cuts kind tokens_before tokens_after "
-        "created_at undone_at receipt",
+        "created_at undone_at undone_tokens receipt",
         "copy_compaction_rows", "copy_compaction_insert", "copy_compaction_delete",
     ),
     _records(
@@ -72,8 +75,9 @@ RECORDS = (
     ),
     _records(
         "model_call", "number turn purpose after_attempt model prompt_hash toolset_hash "
-        "generation up_to_seq settings state input_tokens output_tokens cached_tokens "
-        "reasoning_tokens cost latency prefix_hash partial error started_at api_group",
+        "generation up_to_seq expected_tokens settings state input_tokens output_tokens "
+        "cached_tokens reasoning_tokens cost latency prefix_hash partial error started_at "
+        "api_group",
         "copy_model_call_rows", "copy_model_call_insert", "copy_model_call_delete",
     ),
     _records(
@@ -95,6 +99,11 @@ RECORDS = (
     _records(
         "outbox", "number turn route payload state attempts next_at",
         "copy_outbox_rows", "copy_outbox_insert", "copy_outbox_delete",
+    ),
+    _records(
+        "boundary", "number subscriber profile kind generation reason source from_id to_id at "
+        "attempts next_at error",
+        "copy_boundary_rows", "copy_boundary_insert", "copy_boundary_delete", 2,
     ),
     _records(
         "prompt_use", "hash",
@@ -140,7 +149,12 @@ JOB = Wide(
     "job", ("",), ("name", "holder", "fence", "at", "ttl", "done_at"),
     "copy_job_rows", "copy_job_insert", "copy_job_delete",
 )  # fmt: skip
-WIDE = (DICTIONARY, *PROMPTS, *ROUTES, JOB)
+SUBSCRIBER = Wide(
+    "subscriber", ("",) * 2, ("profile", "name", "created_at"),
+    "copy_subscriber_rows", "copy_subscriber_insert", "copy_subscriber_delete",
+)  # fmt: skip
+"""Records name it: it comes before them, and goes after them."""
+WIDE = (DICTIONARY, *PROMPTS, *ROUTES, JOB, SUBSCRIBER)
 
 
 def page(tx: Transaction, table: Wide, after: Row) -> list[Row]:

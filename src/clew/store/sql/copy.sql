@@ -134,7 +134,7 @@ DELETE FROM attempt WHERE conversation_no = :no AND number = :number
 
 -- macro: copy_compaction
 generation, attempt, covers_to, body, cuts, kind, tokens_before, tokens_after, created_at,
-  undone_at, receipt
+  undone_at, undone_tokens, receipt
 
 -- name: copy_compaction_rows
 SELECT conversation_no, {{copy_compaction}} FROM compaction
@@ -148,7 +148,7 @@ WHERE conversation_no = :no AND generation > :generation ORDER BY generation LIM
 -- name: copy_compaction_insert
 INSERT INTO compaction(conversation_no, {{copy_compaction}})
 VALUES (:no, :generation, :attempt, :covers_to, :body, :cuts, :kind, :tokens_before,
-  :tokens_after, :created_at, :undone_at, :receipt)
+  :tokens_after, :created_at, :undone_at, :undone_tokens, :receipt)
 
 -- name: copy_compaction_delete
 DELETE FROM compaction WHERE conversation_no = :no AND generation = :generation
@@ -174,7 +174,7 @@ DELETE FROM turn WHERE conversation_no = :no AND number = :number
 
 -- macro: copy_model_call
 number, turn, purpose, after_attempt, model, prompt_hash, toolset_hash, generation, up_to_seq,
-  settings, state, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost, latency,
+  expected_tokens, settings, state, input_tokens, output_tokens, cached_tokens, reasoning_tokens, cost, latency,
   prefix_hash, partial, error, started_at, api_group
 
 -- name: copy_model_call_rows
@@ -189,8 +189,8 @@ WHERE conversation_no = :no AND number > :number ORDER BY number LIMIT :limit
 -- name: copy_model_call_insert
 INSERT INTO model_call(conversation_no, {{copy_model_call}})
 VALUES (:no, :number, :turn, :purpose, :after_attempt, :model, :prompt_hash, :toolset_hash,
-  :generation, :up_to_seq, :settings, :state, :input_tokens, :output_tokens, :cached_tokens,
-  :reasoning_tokens, :cost, :latency, :prefix_hash, :partial, :error, :started_at, :api_group)
+  :generation, :up_to_seq, :expected_tokens, :settings, :state, :input_tokens, :output_tokens,
+  :cached_tokens, :reasoning_tokens, :cost, :latency, :prefix_hash, :partial, :error, :started_at, :api_group)
 
 -- name: copy_model_call_delete
 DELETE FROM model_call WHERE conversation_no = :no AND number = :number
@@ -256,6 +256,23 @@ VALUES (:no, :number, :turn, :route, :payload, :state, :attempts, :next_at)
 
 -- name: copy_outbox_delete
 DELETE FROM outbox WHERE conversation_no = :no AND number = :number
+
+-- macro: copy_boundary
+number, subscriber, profile, kind, generation, reason, source, from_id, to_id, at, attempts,
+  next_at, error
+
+-- name: copy_boundary_rows
+SELECT conversation_no, {{copy_boundary}} FROM boundary
+WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, number, subscriber
+
+-- name: copy_boundary_insert
+INSERT INTO boundary(conversation_no, {{copy_boundary}})
+VALUES (:no, :number, :subscriber, :profile, :kind, :generation, :reason, :source, :from_id, :to_id,
+  :at, :attempts, :next_at, :error)
+
+-- name: copy_boundary_delete
+DELETE FROM boundary
+WHERE conversation_no = :no AND number = :number AND subscriber = :subscriber
 
 -- name: copy_prompt_use_rows
 SELECT conversation_no, hash FROM prompt_use
@@ -355,6 +372,18 @@ ON CONFLICT DO NOTHING
 -- name: copy_alias_delete
 DELETE FROM alias WHERE profile = :profile AND foreign_id = :foreign_id AND source = :source
   AND conversation = :conversation
+
+-- name: copy_subscriber_rows
+SELECT profile, name, created_at FROM subscriber WHERE (profile, name) > (:profile, :name)
+ORDER BY profile, name LIMIT :limit
+
+-- name: copy_subscriber_insert
+-- Before the rows that name it; one that came back under its name meanwhile takes its place.
+INSERT INTO subscriber(profile, name, created_at) VALUES (:profile, :name, :created_at)
+ON CONFLICT(profile, name) DO UPDATE SET created_at = excluded.created_at
+
+-- name: copy_subscriber_delete
+DELETE FROM subscriber WHERE profile = :profile AND name = :name
 
 -- name: copy_job_rows
 SELECT name, holder, fence, at, ttl, done_at FROM job WHERE name > :name ORDER BY name LIMIT :limit

@@ -10,6 +10,10 @@ FOR UPDATE
 -- macro: for_hold
 FOR KEY SHARE
 
+-- macro: for_claim
+-- Two who look for work do not wait for each other.
+FOR NO KEY UPDATE OF b SKIP LOCKED
+
 -- macro: store_clock
 -- Several machines share the store: rights expire by the server's clock.
 CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)
@@ -89,6 +93,14 @@ UNION ALL
 SELECT 'outbox', NULL, 'conversation', NULL WHERE EXISTS (
   SELECT 1 FROM outbox AS a WHERE a.conversation_no IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM conversation AS b WHERE b.no = a.conversation_no))
+UNION ALL
+SELECT 'boundary', NULL, 'conversation', NULL WHERE EXISTS (
+  SELECT 1 FROM boundary AS a WHERE a.conversation_no IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM conversation AS b WHERE b.no = a.conversation_no))
+UNION ALL
+SELECT 'boundary', NULL, 'subscriber', NULL WHERE EXISTS (
+  SELECT 1 FROM boundary AS a WHERE NOT EXISTS (
+    SELECT 1 FROM subscriber AS b WHERE b.profile = a.profile AND b.name = a.subscriber))
 UNION ALL
 SELECT 'conversation', NULL, 'prompt', NULL WHERE EXISTS (
   SELECT 1 FROM conversation AS a WHERE a.prompt_hash IS NOT NULL

@@ -364,6 +364,9 @@ FROM attempt
 -- name: attempt_last
 SELECT coalesce(max(number), 0) FROM attempt WHERE conversation_no = :no
 
+-- name: attempt_open
+SELECT number FROM attempt WHERE conversation_no = :no AND state = 'open' ORDER BY number
+
 -- name: attempt_insert
 INSERT INTO attempt(conversation_no, number, uid, view, base_generation, state, trigger, model,
   deadline, started_at, tokens_before)
@@ -382,14 +385,14 @@ WHERE conversation_no = :no AND state = 'open'
 
 -- name: attempt_reap
 UPDATE attempt SET state = 'failed', verdict = 'abandoned', ended_at = :at
-WHERE conversation_no = :no AND state = 'open' AND deadline < :at
+WHERE conversation_no = :no AND state = 'open' AND deadline <= :at
 
 -- name: attempt_delete
 DELETE FROM attempt WHERE conversation_no = :no
 
 -- macro: compaction
 SELECT generation, attempt, covers_to, body, cuts, kind, tokens_before, tokens_after, created_at,
-  undone_at, receipt
+  undone_at, receipt, undone_tokens
 FROM compaction
 
 -- name: compaction_all
@@ -413,8 +416,8 @@ VALUES (:no, :generation, :attempt, :covers_to, :body, :cuts, :kind, :tokens_bef
   :tokens_after, :at, :receipt)
 
 -- name: compaction_undo
-UPDATE compaction SET undone_at = :at WHERE conversation_no = :no AND generation = :generation
-  AND undone_at IS NULL
+UPDATE compaction SET undone_at = :at, undone_tokens = :tokens
+WHERE conversation_no = :no AND generation = :generation AND undone_at IS NULL
 
 -- name: compaction_delete
 DELETE FROM compaction WHERE conversation_no = :no
@@ -453,7 +456,8 @@ DELETE FROM turn WHERE conversation_no = :no
 
 -- macro: model_call
 SELECT number, turn, purpose, model, state, generation, up_to_seq, input_tokens, output_tokens,
-  cached_tokens, reasoning_tokens, cost, latency, started_at, partial, error, api_group
+  cached_tokens, reasoning_tokens, cost, latency, started_at, partial, error, api_group,
+  expected_tokens, after_attempt
 FROM model_call
 
 -- name: model_call_last
@@ -461,9 +465,11 @@ SELECT coalesce(max(number), 0) FROM model_call WHERE conversation_no = :no
 
 -- name: model_call_insert
 INSERT INTO model_call(conversation_no, number, turn, purpose, after_attempt, model, prompt_hash,
-  toolset_hash, generation, up_to_seq, settings, state, started_at)
-SELECT no, :number, :turn, :purpose, :after_attempt, :model, prompt_hash, toolset_hash,
-  generation, head, :settings, 'planned', :at
+  toolset_hash, generation, up_to_seq, expected_tokens, settings, state, started_at)
+SELECT no, :number, :turn, :purpose,
+  coalesce(CAST(:after_attempt AS BIGINT),
+    (SELECT max(number) FROM attempt WHERE conversation_no = :no)),
+  :model, prompt_hash, toolset_hash, generation, head, :expected, :settings, 'planned', :at
 FROM conversation WHERE no = :no
 
 -- name: model_call_finish
@@ -482,6 +488,9 @@ WHERE conversation_no = :no AND turn = :turn AND state = 'planned'
 
 -- name: model_call_all
 {{model_call}} WHERE conversation_no = :no ORDER BY number
+
+-- name: model_call_newest
+{{model_call}} WHERE conversation_no = :no ORDER BY number DESC LIMIT :limit
 
 -- name: model_call_get
 {{model_call}} WHERE conversation_no = :no AND number = :number
@@ -729,6 +738,100 @@ WHERE conversation_no = :no AND turn = :turn ORDER BY number
 -- name: outbox_delete
 DELETE FROM outbox WHERE conversation_no = :no
 
+-- macro: segment
+-- What the conversation `c` is called since it was last rotated.
+(SELECT a.foreign_id FROM alias AS a
+    WHERE a.conversation = c.id AND a.profile = c.profile AND a.kind = 'segment'
+    ORDER BY a.from_seq DESC, a.at DESC, a.foreign_id DESC LIMIT 1)
+
+-- macro: boundary
+SELECT b.conversation_no, b.number, b.kind, b.generation, b.reason, b.source, b.from_id, b.to_id,
+  b.at, b.profile, c.id, b.subscriber, b.attempts, b.next_at, b.error
+FROM boundary AS b JOIN conversation AS c ON c.no = b.conversation_no
+WHERE b.profile = :profile AND b.subscriber = :name AND c.binned_at IS NULL
+
+-- macro: due
+b.next_at IS NOT NULL AND b.next_at BETWEEN :low AND :high
+ORDER BY b.next_at, b.conversation_no LIMIT 1
+
+-- name: boundary_insert
+-- One row for each subscriber of the profile, each held until the commit.
+INSERT INTO boundary(conversation_no, number, subscriber, profile, kind, generation, reason, source,
+  from_id, to_id, at, next_at)
+SELECT c.no, c.view, s.name, c.profile, :kind, :generation, :reason, c.source,
+  coalesce(CAST(:from_id AS TEXT), {{segment}}, c.id),
+  coalesce(CAST(:to_id AS TEXT), {{segment}}, c.id), :at,
+  CASE WHEN EXISTS (
+    SELECT 1 FROM boundary AS b WHERE b.conversation_no = c.no AND b.subscriber = s.name)
+    THEN NULL ELSE 0 END
+FROM conversation AS c JOIN subscriber AS s ON s.profile = c.profile
+WHERE c.no = :no {{for_hold}}
+
+-- name: boundary_is_due
+{{boundary}} AND {{due}}
+
+-- name: boundary_due
+{{boundary}} AND {{due}} {{for_claim}}
+
+-- name: boundary_get
+-- Waits for who is at it.
+SELECT attempts, next_at FROM boundary
+WHERE conversation_no = :no AND subscriber = :subscriber AND number = :number {{for_write}}
+
+-- name: boundary_claim
+UPDATE boundary SET attempts = attempts + 1, next_at = :until
+WHERE conversation_no = :no AND subscriber = :subscriber AND number = :number
+
+-- name: boundary_told
+DELETE FROM boundary WHERE conversation_no = :no AND subscriber = :subscriber
+  AND number = :number AND attempts = :attempts
+
+-- name: boundary_next
+-- What was behind one that is gone.
+UPDATE boundary SET next_at = 0
+WHERE conversation_no = :no AND subscriber = :subscriber AND number = (
+  SELECT min(b.number) FROM boundary AS b
+  WHERE b.conversation_no = :no AND b.subscriber = :subscriber)
+
+-- name: boundary_retry
+UPDATE boundary SET next_at = :at, error = :error
+WHERE conversation_no = :no AND subscriber = :subscriber AND number = :number
+  AND attempts = :attempts
+
+-- name: boundary_pending
+{{boundary}} ORDER BY c.id, b.number LIMIT :limit
+
+-- name: boundary_forget
+-- From the highest of each conversation: nothing that stays is behind one that is gone.
+DELETE FROM boundary WHERE subscriber = :name AND (conversation_no, number) IN (
+  SELECT conversation_no, number FROM boundary
+  WHERE profile = :profile AND subscriber = :name
+  ORDER BY conversation_no DESC, number DESC LIMIT :limit)
+
+-- name: boundary_delete
+DELETE FROM boundary WHERE conversation_no = :no
+
+-- name: subscriber_insert
+INSERT INTO subscriber(profile, name, created_at) VALUES (:profile, :name, :at)
+ON CONFLICT(profile, name) DO NOTHING
+
+-- name: subscriber_get
+SELECT created_at, {{store_clock}} FROM subscriber WHERE profile = :profile AND name = :name
+
+-- name: subscriber_hold
+SELECT 1 FROM subscriber WHERE profile = :profile {{for_hold}}
+
+-- name: subscriber_lock
+SELECT 1 FROM subscriber WHERE profile = :profile AND name = :name {{for_removal}}
+
+-- name: subscriber_delete
+DELETE FROM subscriber WHERE profile = :profile AND name = :name
+
+-- name: subscriber_all
+SELECT s.name, s.created_at, (
+  SELECT count(*) FROM boundary AS b WHERE b.profile = s.profile AND b.subscriber = s.name)
+FROM subscriber AS s WHERE s.profile = :profile ORDER BY s.name
+
 -- name: job_lock
 SELECT holder, fence, at, ttl, done_at, {{store_clock}} FROM job WHERE name = :name {{for_write}}
 
@@ -772,6 +875,19 @@ SELECT number FROM turn WHERE conversation_no = :no AND state IN ('running', 'wa
 
 -- name: compaction_generations
 SELECT generation FROM compaction WHERE conversation_no = :no ORDER BY generation
+
+-- name: boundary_odd
+-- Rows that no boundary of their conversation can have made.
+SELECT b.subscriber, b.number, b.kind, b.generation FROM boundary AS b
+JOIN conversation AS c ON c.no = b.conversation_no
+WHERE b.conversation_no = :no AND (b.number > c.view OR b.generation > c.generation
+  OR b.profile <> c.profile OR (b.next_at IS NULL) <> EXISTS (
+    SELECT 1 FROM boundary AS e WHERE e.conversation_no = :no AND e.subscriber = b.subscriber
+      AND e.number < b.number)
+  OR (b.kind = 'undo' AND NOT EXISTS (
+    SELECT 1 FROM compaction AS k WHERE k.conversation_no = :no AND k.generation = b.generation
+      AND k.undone_at IS NOT NULL)))
+ORDER BY b.subscriber, b.number
 
 -- name: inbox_taken_of
 SELECT m.seq FROM inbox i LEFT JOIN message m

@@ -6,6 +6,8 @@
 
 -- macro: for_hold
 
+-- macro: for_claim
+
 -- macro: store_clock
 -- The store is on the caller's machine: its clock is the caller's.
 NULL

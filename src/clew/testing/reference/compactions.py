@@ -14,25 +14,34 @@ from clew.domain.compactions import (
     Proposal,
     Ref,
     Stub,
+    Trigger,
     in_effect,
 )
 from clew.domain.cuts import Cut, hidden, in_force_at
 from clew.domain.parts import answered_ids, call_ids, unasked_ids
-from clew.errors import Cancelled, InvalidCompaction, NotFound
+from clew.errors import Cancelled, InputError, InvalidCompaction, NotFound
 from clew.testing.reference.log import visible
 from clew.testing.reference.state import State, World
-from clew.testing.reference.values import plain_json
+from clew.testing.reference.values import label, plain_json
 
 
-def effective(state: State, cuts: Sequence[Cut], last: int) -> Compaction | None:
+def effective(
+    state: State, cuts: Sequence[Cut], last: int, without: int | None = None
+) -> Compaction | None:
     """The compaction that stands for the beginning of the log."""
-    return in_effect([c for c in state.compactions if c.covers_to <= last], cuts)
+    known = (c for c in state.compactions if c.covers_to <= last and c.generation != without)
+    return in_effect(list(known), cuts)
 
 
 def check_counts(proposal: Proposal) -> None:
     """Both are counts of tokens."""
-    if not 0 <= proposal.tokens_before <= 1 << 53 or not 0 <= proposal.tokens_after <= 1 << 53:
-        raise InvalidCompaction("tokens before and after are no counts")
+    check_tokens(proposal.tokens_before, proposal.tokens_after)
+
+
+def check_tokens(*counts: int) -> None:
+    """All are counts of tokens."""
+    if not all(0 <= count <= 1 << 53 for count in counts):
+        raise InvalidCompaction(f"{counts} are no counts of tokens")
 
 
 def check(state: State, proposal: Proposal) -> None:
@@ -93,6 +102,27 @@ def attempt_of(state: State, number: int) -> Attempt:
     if not 0 < number <= len(state.attempts):
         raise NotFound("attempt", str(number))
     return state.attempts[number - 1]
+
+
+def open_attempt(
+    world: World, state: State, trigger: Trigger, model: str | None, deadline: int | None,
+    tokens_before: int | None,
+) -> Attempt:  # fmt: skip
+    """A new one, which knows the others that are open; those past their deadline are not."""
+    if trigger not in ("soft", "hard", "user"):
+        raise InputError(f"trigger is {trigger!r}; give one of soft, hard, user")
+    now = world.clock.now()
+    for other in state.attempts:
+        if other.state == "open" and other.deadline is not None and other.deadline <= now:
+            end_attempt(state, other.number, "failed", now, "abandoned")
+    attempt = Attempt(
+        number=len(state.attempts) + 1, view=state.view, base_generation=len(state.compactions),
+        state="open", trigger=trigger, started_at=now, deadline=deadline,
+        model=label(world.limits, "model", model), tokens_before=tokens_before,
+    )  # fmt: skip
+    rivals = tuple(other.number for other in state.attempts if other.state == "open")
+    state.attempts.append(attempt)
+    return replace(attempt, rivals=rivals)
 
 
 def end_attempt(

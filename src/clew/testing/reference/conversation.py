@@ -26,7 +26,7 @@ from clew.errors import (
     Stale,
     TurnOpen,
 )
-from clew.testing.reference import compactions, log, records, turns, values
+from clew.testing.reference import boundaries, compactions, log, records, turns, values
 from clew.testing.reference.reader import ReferenceReader
 from clew.testing.reference.state import Named, State, World
 from clew.testing.reference.turn import ReferenceTurn
@@ -158,7 +158,7 @@ class ReferenceConversation(ReferenceReader):
         return self._write(unit)
 
     def plan_call(self, plan: CallPlan, attempt: int | None = None) -> int:
-        return self._write(lambda w, s: turns.plan_call(w, s, plan, w.clock.now()))
+        return self._write(lambda w, s: turns.plan_call(w, s, plan, w.clock.now(), None, attempt))
 
     def finish_call(self, number: int, result: CallResult) -> None:
         self._write(lambda w, s: turns.finish_call(w, s, number, result))
@@ -271,26 +271,14 @@ class ReferenceConversation(ReferenceReader):
         self, trigger: Trigger = "soft", *, model: str | None = None, deadline: int | None = None,
         tokens_before: int | None = None,
     ) -> Attempt:  # fmt: skip
-        def unit(world: World, state: State) -> Attempt:
-            now = world.clock.now()
-            for attempt in state.attempts:
-                late = attempt.deadline is not None and attempt.deadline < now
-                if attempt.state == "open" and late:
-                    compactions.end_attempt(state, attempt.number, "failed", now, "abandoned")
-            attempt = Attempt(
-                number=len(state.attempts) + 1, view=state.view,
-                base_generation=len(state.compactions), state="open", trigger=trigger,
-                started_at=now, model=values.label(world.limits, "model", model),
-                deadline=deadline, tokens_before=tokens_before,
-            )  # fmt: skip
-            state.attempts.append(attempt)
-            return attempt
-
-        return self._write(unit)
+        return self._write(
+            lambda w, s: compactions.open_attempt(w, s, trigger, model, deadline, tokens_before)
+        )
 
     def commit_attempt(
-        self, number: int, proposal: Proposal, *, segment: tuple[str, str] | None = None
-    ) -> Compaction:
+        self, number: int, proposal: Proposal, *, segment: tuple[str, str] | None = None,
+        summary_error: str | None = None, verdict: str | None = None,
+    ) -> Compaction:  # fmt: skip
         compactions.check_counts(proposal)
         if not proposal.body or proposal.tokens_after >= proposal.tokens_before:
             raise InvalidCompaction("a compaction must have items, and shrink what it stands for")
@@ -307,11 +295,22 @@ class ReferenceConversation(ReferenceReader):
                 return None
             compactions.check(state, proposal)
             compactions.end_attempt(
-                state, number, "committed", now, tokens_after=proposal.tokens_after
+                state,
+                number,
+                "committed",
+                now,
+                verdict=values.remark(world.limits, verdict),
+                summary_error=values.remark(world.limits, summary_error),
+                tokens_after=proposal.tokens_after,
             )
+            made = compactions.compact(world, state, number, proposal, now)
+            boundaries.add(
+                world, state, "compaction", made.generation, attempt.trigger, now,
+                to_id=None if segment is None else segment[1],
+            )  # fmt: skip
             if segment is not None:
                 records.claim(world, state, *segment, from_seq=state.head + 1, kind="segment")
-            return compactions.compact(world, state, number, proposal, now)
+            return made
 
         committed = self._write(unit)
         if committed is None:
@@ -329,8 +328,8 @@ class ReferenceConversation(ReferenceReader):
         def unit(world: World, state: State) -> Attempt:
             return compactions.end_attempt(
                 state, number, "failed", world.clock.now(),
-                verdict=values.label(world.limits, "verdict", verdict),
-                summary_error=values.label(world.limits, "summary error", summary_error),
+                verdict=values.remark(world.limits, verdict),
+                summary_error=values.remark(world.limits, summary_error),
             )  # fmt: skip
 
         return self._write(unit)
@@ -344,15 +343,18 @@ class ReferenceConversation(ReferenceReader):
 
         return self._write(unit)
 
-    def undo_compaction(self, generation: int) -> bool:
+    def undo_compaction(self, generation: int, *, tokens: int | None = None) -> bool:
+        compactions.check_tokens(tokens or 0)
+
         def unit(world: World, state: State) -> bool:
             if not 0 < generation <= len(state.compactions):
                 raise NotFound("compaction", str(generation))
             record, now = state.compactions[generation - 1], world.clock.now()
             if record.undone_at is not None:
                 return False
-            state.compactions[generation - 1] = replace(record, undone_at=now)
+            state.compactions[generation - 1] = replace(record, undone_at=now, undone_tokens=tokens)
             log.moved(state, now)
+            boundaries.add(world, state, "undo", generation, "undo", now)
             return True
 
         return self._write(unit)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from typing import Literal
 
+from clew.clock import Clock
 from clew.domain.compactions import Attempt, BodyItem, Compaction, Ref, Stub
 from clew.domain.conversations import ConversationInfo, Page
 from clew.domain.cuts import Cut
@@ -83,9 +84,13 @@ class ReferenceReader:
             raise NotFound("blob", digest)
         return data
 
-    def context_inputs(self) -> ContextInputs:
+    @property
+    def clock(self) -> Clock:
+        return self._world.clock
+
+    def context_inputs(self, *, without: int | None = None) -> ContextInputs:
         state = self._now_here
-        compaction = compactions.effective(state, state.cuts, state.head)
+        compaction = compactions.effective(state, state.cuts, state.head, without)
         covered: list[tuple[BodyItem, tuple[Message, ...]]] = []
         first = 1
         if compaction is not None:
@@ -125,8 +130,9 @@ class ReferenceReader:
         found = [turn for turn in reversed(self._now_here.turns) if turn.number < before]
         return tuple(found[:limit])
 
-    def calls(self) -> tuple[ModelCall, ...]:
-        return tuple(self._now_here.calls)
+    def calls(self, newest: int | None = None) -> tuple[ModelCall, ...]:
+        calls = tuple(self._now_here.calls)
+        return calls if newest is None else calls[max(0, len(calls) - newest) :]
 
     def deliveries(self, turn: int) -> tuple[Delivered, ...]:
         return tuple(row for number, row in self._now_here.deliveries if number == turn)

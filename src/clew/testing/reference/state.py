@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from clew.clock import Clock
 from clew.config import Limits
+from clew.domain.boundaries import PendingBoundary
 from clew.domain.compactions import Attempt, Compaction
 from clew.domain.conversations import Kind, TitleOrigin, Workspace
 from clew.domain.cuts import Cut
@@ -92,6 +93,10 @@ class State:
     calls: list[ModelCall] = field(default_factory=list[ModelCall])
     deliveries: list[tuple[int, Delivered]] = field(default_factory=list[tuple[int, Delivered]])
     inbox: list[Entry] = field(default_factory=list[Entry])
+    boundaries: list[tuple[str, PendingBoundary]] = field(
+        default_factory=list[tuple[str, PendingBoundary]]
+    )
+    """(subscriber, what it was not told yet)"""
     todos: list[Todo] = field(default_factory=list[Todo])
     goals: list[Goal] = field(default_factory=list[Goal])
     blobs: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -128,6 +133,8 @@ class World:
         self.bindings: dict[tuple[str, str, str], str] = {}
         self.inbound: dict[tuple[str, str, str, str], Received] = {}
         self.aliases: list[AliasRow] = []
+        self.subscribers: dict[tuple[str, str], int] = {}
+        """Since when, by profile and name."""
 
     def write(self, unit: Callable[[World], T]) -> T:
         """Do all of it or, when it raises, nothing."""
@@ -136,6 +143,7 @@ class World:
         trial.bindings = dict(self.bindings)
         trial.inbound = dict(self.inbound)
         trial.aliases = list(self.aliases)
+        trial.subscribers = dict(self.subscribers)
         result = unit(trial)
         self.__dict__.update(trial.__dict__)
         return result

@@ -21,7 +21,7 @@ from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
 from clew.errors import Ambiguous, InvalidCursor, KeyReused, NotFound
 from clew.ids import Ids
-from clew.testing.reference import log, records, turns, values
+from clew.testing.reference import boundaries, log, records, turns, values
 from clew.testing.reference.conversation import ReferenceConversation
 from clew.testing.reference.state import State, World
 
@@ -65,11 +65,8 @@ class ReferenceStore:
         ]
 
 
-class ReferenceProfile:
+class ReferenceProfile(boundaries.Subscriptions):
     """Same methods, values and errors as `clew.Profile`, as far as conversations go."""
-
-    def __init__(self, world: World, name: str) -> None:
-        self._world, self.name = world, name
 
     def create(self, new: NewConversation | None = None, **fields: Any) -> ReferenceConversation:
         new = NewConversation(**fields) if new is None else replace(new, **fields)
@@ -248,6 +245,8 @@ class ReferenceProfile:
                 for digest in log.hashes(entry.named.draft.parts):
                     fresh.blobs[digest] = log.blob_of(world, state, digest) or b""
             log.withdraw(state)
+            why = reason or state.end_reason or "reset"
+            boundaries.add(world, fresh, "reset", 0, why, now, from_id=old, to_id=fresh.id)
         world.bindings[place] = fresh.id
         return fresh
 

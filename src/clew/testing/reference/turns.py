@@ -76,14 +76,20 @@ def take_right(state: State, holder: str, ttl: int, now: int) -> Right:
     return Right(state.id, state.fence, holder, now, ttl)
 
 
-def plan_call(world: World, state: State, plan: CallPlan, now: int, turn: int | None = None) -> int:
+def plan_call(
+    world: World, state: State, plan: CallPlan, now: int, turn: int | None = None,
+    attempt: int | None = None,
+) -> int:  # fmt: skip
     """Note a model call before it is made."""
     plain_json(world.limits, "settings", plan.settings)
+    if plan.expected is not None and not 0 <= plan.expected <= 1 << 53:
+        raise InputError(f"expected {plan.expected} is no count of tokens")
     call = ModelCall(
         number=len(state.calls) + 1, turn=turn, purpose=plan.purpose,
         model=key(world.limits, "model", plan.model), state="planned",
         generation=len(state.compactions), up_to_seq=state.head, usage=Usage(), cost=None,
-        latency=None, started_at=now,
+        latency=None, started_at=now, expected=plan.expected,
+        after_attempt=attempt or len(state.attempts) or None,
     )  # fmt: skip
     state.calls.append(call)
     return call.number

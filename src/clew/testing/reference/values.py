@@ -11,6 +11,8 @@ import msgspec
 from msgspec.structs import replace
 
 from clew.config import Limits
+from clew.context import tokens
+from clew.context.images import sized
 from clew.domain.messages import Draft, check_draft, check_drafts
 from clew.domain.parts import File, Image, Part, ToolResult, check_parts
 from clew.domain.text import a_text, clean, exact, shorten
@@ -26,6 +28,13 @@ def label(limits: Limits, what: str, text: str | None) -> str | None:
     if text is not None and len(text) > limits.label:
         raise TooLarge(what, len(text), limits.label)
     return None if text is None else clean(text)
+
+
+def remark(limits: Limits, text: str | None) -> str | None:
+    """Why something ended: cut short, since an end must not fail."""
+    if text is not None and len(text) > limits.label:
+        text = text[: limits.label - 1] + "…"
+    return label(limits, "the reason", text)
 
 
 def key(limits: Limits, what: str, text: str) -> str:
@@ -111,12 +120,14 @@ def _named(world: World, draft: Draft) -> Named:
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > limits.message:
         raise TooLarge("message", size, limits.message)
+    counts = draft.tokens is None and tokens.loaded()
     draft = replace(
         draft,
         parts=msgspec.convert(json.loads(text), tuple[Part, ...]),
         key=None if draft.key is None else key(limits, "message key", draft.key),
         author=label(limits, "author", draft.author),
         api_group=label(limits, "api_group", draft.api_group),
+        tokens=tokens.count_parts(parts) if counts else draft.tokens,
         meta=plain_json(limits, "meta", draft.meta),
     )
     uid = world.ids.uid().hex() if draft.uid is None else uid_of(draft.uid)
@@ -144,4 +155,4 @@ def _without_bytes(limits: Limits, blobs: dict[str, bytes | None], part: Part) -
         raise TooLarge(type(part).__name__.lower(), len(data), limits.blob)
     digest = hashlib.sha256(data).hexdigest()
     blobs[digest] = data
-    return replace(part, data=None, hash=digest, size=len(data))
+    return sized(replace(part, data=None, hash=digest, size=len(data)), data)

@@ -232,8 +232,10 @@ CREATE TABLE compaction(
   tokens_after BIGINT,
   created_at BIGINT NOT NULL,
   undone_at BIGINT,
+  undone_tokens BIGINT CHECK(undone_tokens >= 0),
   receipt TEXT COLLATE "C",
   PRIMARY KEY(conversation_no, generation),
+  CHECK(undone_tokens IS NULL OR undone_at IS NOT NULL),
   CHECK(kind = 'foreign' OR
         (tokens_before IS NOT NULL AND tokens_after IS NOT NULL AND tokens_after < tokens_before))
 );
@@ -266,6 +268,7 @@ CREATE TABLE model_call(
   toolset_hash BYTEA REFERENCES toolset(hash),
   generation BIGINT NOT NULL,
   up_to_seq BIGINT NOT NULL,
+  expected_tokens BIGINT CHECK(expected_tokens >= 0),
   settings TEXT COLLATE "C",
   state TEXT COLLATE "C" NOT NULL CHECK(state IN ('planned', 'done', 'failed')),
   input_tokens BIGINT NOT NULL DEFAULT 0,
@@ -381,6 +384,40 @@ CREATE TABLE outbox(
   PRIMARY KEY(conversation_no, number)
 );
 CREATE INDEX outbox_due ON outbox(next_at) WHERE state = 'pending';
+
+-- Who is told of every boundary in a profile (I-20).
+CREATE TABLE subscriber(
+  profile TEXT COLLATE "C" NOT NULL CHECK(profile <> ''),
+  name TEXT COLLATE "C" NOT NULL CHECK(name <> ''),
+  created_at BIGINT NOT NULL,
+  PRIMARY KEY(profile, name)
+);
+
+-- What a subscriber was not told yet. number: the conversation's view right after the boundary, so
+-- that it grows and is never given again. next_at: of the lowest of a conversation alone, so that
+-- who looks for work meets none that has to wait.
+CREATE TABLE boundary(
+  conversation_no BIGINT NOT NULL REFERENCES conversation(no),
+  number BIGINT NOT NULL CHECK(number >= 0),
+  subscriber TEXT COLLATE "C" NOT NULL,
+  profile TEXT COLLATE "C" NOT NULL,
+  kind TEXT COLLATE "C" NOT NULL CHECK(kind IN ('compaction', 'undo', 'reset')),
+  generation BIGINT NOT NULL CHECK(generation >= 0),
+  reason TEXT COLLATE "C" NOT NULL CHECK(reason <> ''),
+  source TEXT COLLATE "C" NOT NULL CHECK(source <> ''),
+  from_id TEXT COLLATE "C" NOT NULL CHECK(from_id <> ''),
+  to_id TEXT COLLATE "C" NOT NULL CHECK(to_id <> ''),
+  at BIGINT NOT NULL,
+  attempts BIGINT NOT NULL DEFAULT 0,
+  next_at BIGINT,
+  error TEXT COLLATE "C",
+  PRIMARY KEY(conversation_no, subscriber, number),
+  FOREIGN KEY(profile, subscriber) REFERENCES subscriber(profile, name),
+  CHECK((kind = 'reset') = (number = 0) AND (kind = 'reset') = (generation = 0))
+);
+CREATE INDEX boundary_due ON boundary(profile, subscriber, next_at, conversation_no)
+  WHERE next_at IS NOT NULL;
+CREATE INDEX boundary_of ON boundary(profile, subscriber, conversation_no, number);
 
 CREATE TABLE job(
   name TEXT COLLATE "C" PRIMARY KEY,

@@ -190,8 +190,10 @@ CREATE TABLE compaction(
   tokens_after INTEGER,
   created_at INTEGER NOT NULL,
   undone_at INTEGER,
+  undone_tokens INTEGER CHECK(undone_tokens >= 0),
   receipt TEXT,
   PRIMARY KEY(conversation_no, generation),
+  CHECK(undone_tokens IS NULL OR undone_at IS NOT NULL),
   CHECK(kind = 'foreign' OR
         (tokens_before IS NOT NULL AND tokens_after IS NOT NULL AND tokens_after < tokens_before))
 ) STRICT;
@@ -224,6 +226,7 @@ CREATE TABLE model_call(
   toolset_hash BLOB REFERENCES toolset(hash),
   generation INTEGER NOT NULL,
   up_to_seq INTEGER NOT NULL,
+  expected_tokens INTEGER CHECK(expected_tokens >= 0),
   settings TEXT,
   state TEXT NOT NULL CHECK(state IN ('planned', 'done', 'failed')),
   input_tokens INTEGER NOT NULL DEFAULT 0,
@@ -339,6 +342,40 @@ CREATE TABLE outbox(
   PRIMARY KEY(conversation_no, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_due ON outbox(next_at) WHERE state = 'pending';
+
+-- Who is told of every boundary in a profile (I-20).
+CREATE TABLE subscriber(
+  profile TEXT NOT NULL CHECK(profile <> ''),
+  name TEXT NOT NULL CHECK(name <> ''),
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY(profile, name)
+) STRICT, WITHOUT ROWID;
+
+-- What a subscriber was not told yet. number: the conversation's view right after the boundary, so
+-- that it grows and is never given again. next_at: of the lowest of a conversation alone, so that
+-- who looks for work meets none that has to wait.
+CREATE TABLE boundary(
+  conversation_no INTEGER NOT NULL REFERENCES conversation(no),
+  number INTEGER NOT NULL CHECK(number >= 0),
+  subscriber TEXT NOT NULL,
+  profile TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK(kind IN ('compaction', 'undo', 'reset')),
+  generation INTEGER NOT NULL CHECK(generation >= 0),
+  reason TEXT NOT NULL CHECK(reason <> ''),
+  source TEXT NOT NULL CHECK(source <> ''),
+  from_id TEXT NOT NULL CHECK(from_id <> ''),
+  to_id TEXT NOT NULL CHECK(to_id <> ''),
+  at INTEGER NOT NULL,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  next_at INTEGER,
+  error TEXT,
+  PRIMARY KEY(conversation_no, subscriber, number),
+  FOREIGN KEY(profile, subscriber) REFERENCES subscriber(profile, name),
+  CHECK((kind = 'reset') = (number = 0) AND (kind = 'reset') = (generation = 0))
+) STRICT, WITHOUT ROWID;
+CREATE INDEX boundary_due ON boundary(profile, subscriber, next_at, conversation_no)
+  WHERE next_at IS NOT NULL;
+CREATE INDEX boundary_of ON boundary(profile, subscriber, conversation_no, number);
 
 CREATE TABLE job(
   name TEXT PRIMARY KEY,

@@ -1,0 +1,1 @@
+"""Compaction: what stands for the old part of a conversation, and when."""

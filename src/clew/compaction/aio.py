@@ -1,0 +1,71 @@
+"""Compactor for asyncio: the same engine, in a thread, with a stop that cancellation sets."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+from clew.compaction.engine import Compactor, Preview
+from clew.compaction.outcome import Outcome
+from clew.compaction.plan import Nothing
+from clew.context.build import Context
+from clew.domain.compactions import Compaction, Trigger
+from clew.store.aio.conversation import AsyncConversation
+from clew.store.aio.database import hop
+from clew.store.aio.handles import blocking
+
+T = TypeVar("T")
+
+
+class AsyncCompactor:
+    """A `Compactor`, awaited: `AsyncCompactor(Compactor(...))`. Its summariser is called in a
+    thread. Cancelling a task stops its compaction, unless the commit was first; the task ends when
+    that is decided."""
+
+    def __init__(self, engine: Compactor) -> None:
+        self._engine = engine
+
+    async def context(self, conv: AsyncConversation) -> Context:
+        """As `Compactor.context`."""
+        stop = threading.Event()
+        return await _stoppable(lambda: self._engine.context(blocking(conv), stop=stop), stop)
+
+    async def peek(self, conv: AsyncConversation) -> Context:
+        """As `Compactor.peek`."""
+        return await hop(self._engine.peek, blocking(conv))
+
+    async def plan(
+        self, conv: AsyncConversation, *, target: int | None = None
+    ) -> Preview | Nothing:
+        """As `Compactor.plan`."""
+        return await hop(self._engine.plan, blocking(conv), target=target)
+
+    async def compact(
+        self, conv: AsyncConversation, trigger: Trigger = "user", *, target: int | None = None,
+        stop: threading.Event | None = None,
+    ) -> Outcome:  # fmt: skip
+        """As `Compactor.compact`."""
+        event = stop or threading.Event()
+        return await _stoppable(
+            lambda: self._engine.compact(blocking(conv), trigger, target=target, stop=event), event
+        )
+
+    async def cancel(self, conv: AsyncConversation) -> list[int]:
+        """As `Compactor.cancel`."""
+        return await hop(self._engine.cancel, blocking(conv))
+
+    async def undo(self, conv: AsyncConversation) -> Compaction:
+        """As `Compactor.undo`."""
+        return await hop(self._engine.undo, blocking(conv))
+
+
+async def _stoppable(work: Callable[[], T], stop: threading.Event) -> T:
+    running = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        stop.set()
+        await asyncio.wait((running,))
+        raise

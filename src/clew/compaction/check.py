@@ -1,0 +1,162 @@
+"""The check before a commit: what must still be there after a compaction.
+
+Whatever wrote the ledger, these are compared with what the parser finds in the covered messages.
+What a model added and fails goes, and the ledger alone stands; if that fails too, an attempt that
+nobody asked for changes nothing. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct
+
+from clew.compaction.draft import Draft
+from clew.compaction.ledger import Add, Row, epoch_of
+from clew.context.requests import live_requests
+from clew.context.sections import Layout
+from clew.domain.compactions import Inline, Ref
+from clew.domain.messages import Message
+from clew.domain.parts import Text, answered_ids, call_ids, plain_text, searchable
+
+
+class Check(Struct, frozen=True, omit_defaults=True):
+    """One thing that was looked at. `must`: without it nothing is committed."""
+
+    name: str
+    ok: bool
+    note: str = ""
+    must: bool = False
+
+
+def check_draft(draft: Draft, before: Layout, room: int, found: Sequence[Row]) -> tuple[Check, ...]:
+    """All checks of a draft. `room`: the tokens that a context may take. `found`: what the parser
+    finds in the messages that the new epoch stands for."""
+    live = {message.seq for message in live_requests(_log(draft))}
+    return (
+        _size(draft, before, room),
+        _pairs(draft),
+        _request(draft),
+        _rows("rules", (row for row in found if row.kind == "rule"), draft),
+        _rows("open asks", (row for row in found if _is_open(row) and row.seq in live), draft),
+        _rows("edited files", (row for row in found if _is_edited(row)), draft),
+        _words(draft),
+    )
+
+
+def _is_open(row: Row) -> bool:
+    return row.kind == "ask" and row.state == "open"
+
+
+def _is_edited(row: Row) -> bool:
+    return row.kind == "file" and row.state == "edited"
+
+
+def failed(checks: Iterable[Check]) -> list[Check]:
+    return [check for check in checks if not check.ok]
+
+
+def _size(draft: Draft, before: Layout, room: int) -> Check:
+    after = draft.layout.tokens
+    ok = after < before.tokens
+    note = "" if ok else f"{after:,} tokens after, {before.tokens:,} before"
+    if ok and after > room:
+        note = f"{after:,} tokens are more than the {room:,} there are"
+    return Check("size", ok, note, must=True)
+
+
+def _pairs(draft: Draft) -> Check:
+    """No call above the cover is answered below it, none below is answered above."""
+    covered = [m for _, named in draft.inputs.covered for m in named] + list(draft.taken)
+    made = {call for message in covered for call in call_ids(message.parts)}
+    answered = {call for message in covered for call in answered_ids(message.parts)}
+    above = {call for m in draft.inputs.messages for call in answered_ids(m.parts)}
+    split = (made - answered) & above
+    return Check("tool pairs", not split, ", ".join(sorted(split))[:200], must=True)
+
+
+def _request(draft: Draft) -> Check:
+    """The requests that want an answer stand verbatim behind all that the compaction wrote."""
+    wanted = {message.seq for message in live_requests(_log(draft))}
+    behind: set[int] = {message.seq for message in draft.inputs.messages}
+    for item, named in draft.inputs.covered:
+        if isinstance(item, Inline):
+            behind -= {seq for seq in behind if seq <= draft.plan.covers_to}
+        elif isinstance(item, Ref):
+            behind |= {message.seq for message in named}
+    missing = wanted - behind
+    return Check("last request", not missing, _seqs(missing), must=True)
+
+
+def _log(draft: Draft) -> list[Message]:
+    """All messages that the draft knows, in the order of the log."""
+    named = [m for _, messages in draft.inputs.covered for m in messages]
+    known = {m.seq: m for m in (*draft.taken, *named, *draft.inputs.messages)}
+    return [known[seq] for seq in sorted(known)]
+
+
+def _rows(name: str, wanted: Iterable[Row], draft: Draft) -> Check:
+    """Every row of a kind that the parser finds is shown, replaced by a later one, or its message
+    stands there verbatim."""
+    shown: set[tuple[str, int]] = set()
+    told: set[int] = set()
+    for epoch in draft.epochs:
+        shown |= {(row.kind, row.seq) for row in epoch.rows}
+        told |= {seq for row in epoch.rows for seq in row.was}
+        told |= {gone.seq for gone in epoch.gone}
+    verbatim = {m.seq for _, named in draft.inputs.covered for m in named}
+    missing = {
+        row.seq for row in wanted
+        if (row.kind, row.seq) not in shown and row.seq not in told and row.seq not in verbatim
+    }  # fmt: skip
+    return Check(name, not missing, _seqs(missing))
+
+
+def _seqs(missing: Iterable[int]) -> str:
+    listed = sorted(missing)
+    text = ", ".join(f"@{seq}" for seq in listed[:20])
+    return text + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
+
+
+VALUE = re.compile(r"[A-Za-z0-9_./:@#%$€£-]*\d[A-Za-z0-9_./:@#%$€£-]*|`[^`\n]{1,80}`|/[\w./-]+")
+"""What a narrative must not make up: numbers, versions, ids, amounts, paths, quoted names."""
+
+
+def _words(draft: Draft) -> Check:
+    """Every exact value that a model wrote stands in what it summarises."""
+    if draft.words is None:
+        return Check("narrative", True)
+    rows = [each.text for each in draft.words.operations if isinstance(each, Add)]
+    said = "\n".join([draft.words.narrative, *rows])
+    values = dict.fromkeys(value.strip("`.,:;").lower() for value in VALUE.findall(said))
+    source = "\n".join(_source(draft)).lower()
+    invented = [value for value in values if value and not _stands_in(value, source)]
+    note = "not in the conversation: " + ", ".join(invented[:10]) if invented else ""
+    return Check("narrative", not invented, note)
+
+
+def _stands_in(value: str, source: str) -> bool:
+    """Whether a text holds a value, not only as a piece of a longer word or number."""
+    at = source.find(value)
+    while at >= 0:
+        before, behind = source[at - 1 : at], source[at + len(value) : at + len(value) + 1]
+        if not _continues(before, value[0]) and not _continues(behind, value[-1]):
+            return True
+        at = source.find(value, at + 1)
+    return False
+
+
+def _continues(beside: str, edge: str) -> bool:
+    return beside.isalnum() and edge.isalnum()
+
+
+def _source(draft: Draft) -> Iterator[str]:
+    for message in _log(draft):
+        yield from searchable(message.parts)
+        yield f"@{message.seq} {message.seq}"
+    for item, _ in draft.inputs.covered:
+        if isinstance(item, Inline):
+            epoch = epoch_of(item)
+            if epoch is None or epoch.number != (draft.epoch.number if draft.epoch else 0):
+                yield plain_text(tuple(p for p in item.parts if isinstance(p, Text)))

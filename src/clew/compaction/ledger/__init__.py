@@ -1,0 +1,13 @@
+"""The ledger: what a stretch of conversation said and did, as typed rows with references into the
+log, made without a model. `write_epoch` makes it, `fold` makes one of several."""
+
+from __future__ import annotations
+
+from clew.compaction.ledger.checks import asks_of, rows_of, rules_of, values_of
+from clew.compaction.ledger.epochs import epoch_of, fold, inline_of, write_epoch
+from clew.compaction.ledger.rows import Add, Close, Epoch, Operation, Row, RowKind, Supersede
+
+__all__ = [
+    "Add", "Close", "Epoch", "Operation", "Row", "RowKind", "Supersede", "asks_of", "epoch_of",
+    "fold", "inline_of", "rows_of", "rules_of", "values_of", "write_epoch",
+]  # fmt: skip

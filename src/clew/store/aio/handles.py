@@ -1,0 +1,12 @@
+"""From a handle for asyncio to the same one for code that blocks."""
+
+from __future__ import annotations
+
+from clew.store.aio.conversation import AsyncConversation
+from clew.store.conversation import Conversation
+
+
+def blocking(conv: AsyncConversation) -> Conversation:
+    """The same conversation, to be used in a thread. Both may be used at once."""
+    db, no = conv._db.blocking, conv._no  # pyright: ignore[reportPrivateUsage]  # the pair of it
+    return Conversation(db, no, conv.id, conv.profile)
