@@ -91,6 +91,14 @@ PEERS: dict[str, PeerEnv] = {
             area="postgres",
             adapters="benchmarks.postgres_peers",
         ),
+        PeerEnv(
+            "conformance-kit",
+            ("compaction-conformance-kit==0.8.0",),
+            "import compaction_kit.cli",
+            area="compaction",
+        ),
+        PeerEnv("conpact", ("conpact==0.1.0",), "import conpact.evaluate", area="compaction"),
+        PeerEnv("ctxdrift", ("ctxdrift==0.1.0",), "import ctxdrift", area="compaction"),
     )
 }
 
@@ -152,7 +160,7 @@ def _use_current_sqlite(env: PeerEnv) -> None:
 def _version(env: PeerEnv) -> str:
     """Name and version of the peer's package, from its own metadata."""
     package = env.packages[-1] if env.name.startswith("langgraph") else env.packages[0]
-    package = package.partition("[")[0]
+    package = package.partition("==")[0].partition("[")[0]
     code = f"from importlib.metadata import version as v; print({package!r}, v({package!r}))"
     command = [str(env.python), "-c", code]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -25,7 +25,12 @@ from typing import Protocol, cast
 from benchmarks.envs import WORK
 from benchmarks.measure import NotRun, Outcome, Reading, Target
 
-AREAS = {"store": "store", "postgres": "postgres", "import": "importing"}
+AREAS = {
+    "store": "store",
+    "postgres": "postgres",
+    "import": "importing",
+    "compaction": "compaction",
+}
 """The package below benchmarks of each, with JOBS and the functions of `Area`."""
 
 QUICK_SECONDS = 47.0
