@@ -284,7 +284,7 @@ def test_undo_brings_the_log_back_and_holds_soft_attempts(conv: clew.Conversatio
     assert undone.undone_at is not None
     assert engine.peek(conv).tokens == whole
     assert engine.compact(conv, "soft").state == "refused"
-    with pytest.raises(clew.NotFound):
+    with pytest.raises(clew.Refused, match="no compaction is in effect"):
         engine.undo(conv)
 
 

@@ -65,7 +65,7 @@ GRACE = 60 * SECOND
 """Microseconds of an attempt's deadline beside the patience with a model."""
 LOOK = 1.0
 """Seconds between two looks at whether another process cancelled the attempt."""
-WIDER = (1.6, 2.4)
+WIDER = (1.6, 2.4, 4.0)
 """What the ledger's room is multiplied by, while the check finds that something is missing."""
 STOPPED = "It was stopped."
 ANSWER, ANSWER_SHARE = 1_500, 0.06
@@ -256,20 +256,21 @@ class Run:
 
     def _weigh(self, view: View, draft: Draft, checks: tuple[Check, ...]) -> None:
         """Whether the draft may be committed. What must hold must always; what only should be
-        there stops an attempt that nobody waits for."""
+        there does not stop a hard one: the next request would not fit."""
         before, after = view.layout.tokens, draft.layout.tokens
         missing = failed(checks)
         if after >= before:
             raise _NoCommit("no-op", f"it would free nothing ({before:,} tokens, {after:,} after)")
         for check in missing:
             if check.must and not (check.name == "size" and self._trigger != "soft"):
-                raise _NoCommit("check", f"{check.name}: {check.note}")
-        if self._trigger != "soft":
+                raise _NoCommit("check", f"the check of its {check.name} failed: {check.note}")
+        if self._trigger == "hard":
             return
-        if not _freed_enough(view, draft):
+        if self._trigger == "soft" and not _freed_enough(view, draft):
             raise _NoCommit("ineffective", f"{before:,} tokens would become {after:,}: too little")
-        if missing:
-            raise _NoCommit("check", f"{missing[0].name} would be missing: {missing[0].note}")
+        for check in missing:
+            if not check.must:
+                raise _NoCommit("check", f"no room for {check.name}: {check.note}")
 
     # ------------------------------------------------------------------ the model
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -67,13 +68,33 @@ def _size(draft: Draft, before: Layout, room: int) -> Check:
 
 
 def _pairs(draft: Draft) -> Check:
-    """No call above the cover is answered below it, none below is answered above."""
-    covered = [m for _, named in draft.inputs.covered for m in named] + list(draft.taken)
-    made = {call for message in covered for call in call_ids(message.parts)}
-    answered = {call for message in covered for call in answered_ids(message.parts)}
-    above = {call for m in draft.inputs.messages for call in answered_ids(m.parts)}
-    split = (made - answered) & above
+    """No call that is shown has its result in the epoch, none in the epoch has it shown; nor does
+    the cover come between the two."""
+    named = [m for _, messages in draft.inputs.covered for m in messages]
+    shown = {message.seq for message in (*named, *draft.inputs.messages)}
+    gone = _calls(m for m in draft.taken if m.seq not in shown)
+    below, above = _calls(named), _calls(draft.inputs.messages)
+    seen = _Calls(below.made | above.made, below.answered | above.answered)
+    split = (seen.made - seen.answered) & gone.answered | (
+        gone.made - gone.answered
+    ) & seen.answered
+    split |= (below.made - below.answered) & above.answered
     return Check("tool pairs", not split, ", ".join(sorted(split))[:200], must=True)
+
+
+class _Calls(NamedTuple):
+    """Ids of calls that messages make, and answer."""
+
+    made: set[str]
+    answered: set[str]
+
+
+def _calls(messages: Iterable[Message]) -> _Calls:
+    listed = list(messages)
+    return _Calls(
+        {call for message in listed for call in call_ids(message.parts)},
+        {call for message in listed for call in answered_ids(message.parts)},
+    )
 
 
 def _request(draft: Draft) -> Check:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from inspect import iscoroutinefunction
 from typing import NamedTuple
 
 from clew.compaction.attempt import Run, Settings, by_ledger
@@ -23,7 +24,7 @@ from clew.context.shrink import Digest
 from clew.domain.compactions import Compaction, Trigger
 from clew.domain.conversations import ConversationInfo
 from clew.domain.messages import Message
-from clew.errors import Cancelled, InputError, NotFound, Refused
+from clew.errors import Cancelled, InputError, Refused
 from clew.store.conversation import Conversation
 
 LONGEST = 86_400
@@ -60,6 +61,12 @@ class Compactor:
     ) -> None:  # fmt: skip
         if not 0 < patience <= LONGEST:  # neither nan nor inf
             raise InputError(f"patience is {patience}; give seconds, above 0 and up to {LONGEST}")
+        for route in (summarizer, fallback):
+            if route is not None and iscoroutinefunction(route.__call__):
+                raise InputError(
+                    "a summariser is called in a thread and gives its answer; wrap a coroutine: "
+                    "asyncio.run_coroutine_threadsafe(work, loop).result(request.patience)"
+                )
         routes = tuple(route for route in (summarizer, fallback) if route is not None)
         self._settings = Settings(
             budget, model, routes, patience, rotate, watch or _unwatched
@@ -137,7 +144,9 @@ class Compactor:
         view = self._look(conv)
         record = view.inputs.compaction
         if record is None:
-            raise NotFound("compaction in effect", conv.id)
+            raise Refused(
+                "no compaction is in effect here; `clew compactions` lists all there were"
+            )
         before = conv.context_inputs(without=record.generation)
         layout = lay_out(before, view.measure)
         tokens = layout.tokens

@@ -98,22 +98,40 @@ def make_plan(
     if share <= 0:
         return Nothing(f"system prompt, tools and the first messages alone take {beside:,} tokens")
     ends = _ends(material)
-    cover = _last_border(ends, _limit(inputs, material))
-    cover = min(cover, _border_for(ends, sizes.whole, int(share * VERBATIM)))
-    if cover == 0:
+    most = _last_border(ends, _limit(inputs, material))
+    if most == 0:
         return Nothing("all that is there is the turn in flight, or too new to go")
     earlier = tuple(inlines(inputs))
     written = sum(i.tokens for i in layout.items if i.section == "ledger")
-    tail = sum(sizes.whole[cover:])
-    if written + sum(sizes.short[:cover]) + tail <= share and _new_stubs(inputs, sizes, cover):
+    cover = _enough(ends, sizes, most, share - written)
+    if cover and _new_stubs(inputs, sizes, cover):
         return Plan(
             covers_to=material[cover - 1].place, first=0, last=0, head=head, earlier=earlier,
             fold=0, room=0, requests=(), kept=sizes.items(0, cover), messages=0,
             before=layout.tokens, target=target,
         )  # fmt: skip
+    cover = min(most, _border_for(ends, sizes.whole, int(share * VERBATIM)))
+    if cover == 0:
+        return Nothing("all that is there is too new to go")
+    tail = sum(sizes.whole[cover:])
     return _with_epoch(
         inputs, layout, sizes, ends, cover, _Shares(share, written, tail, target), head, earlier
     )
+
+
+def _enough(ends: Sequence[int], sizes: _Sizes, most: int, share: int) -> int:
+    """How many of the oldest messages must be shortened for everything to fit the share; 0 when
+    that is not enough."""
+    size, at = sum(sizes.whole), 0
+    for end in ends:
+        if end > most:
+            break
+        while at < end:
+            size += sizes.short[at] - sizes.whole[at]
+            at += 1
+        if at and size <= share:
+            return at
+    return 0
 
 
 class _Shares(NamedTuple):
@@ -234,19 +252,17 @@ class _Sizes:
         return sum(self._measure.message(message) for message in messages)
 
     def items(self, start: int, end: int) -> tuple[Ref | Stub, ...]:
-        """The messages start..end as items, tool outputs short, runs of whole ones as one."""
+        """The messages start..end as items, tool outputs short, runs of whole ones as one. A run
+        ends where numbers are left out: what an epoch stands for may lie between them."""
         found: list[Ref | Stub] = []
-        run: list[int] = []
         for at in range(start, end):
-            if (stub := self.stubs.get(at)) is None:
-                run.append(self.messages[at].place)
-                continue
-            if run:
-                found.append(Ref(run[0], run[-1]))
-                run = []
-            found.append(stub)
-        if run:
-            found.append(Ref(run[0], run[-1]))
+            place = self.messages[at].place
+            if (stub := self.stubs.get(at)) is not None:
+                found.append(stub)
+            elif found and isinstance(last := found[-1], Ref) and last.last + 1 == place:
+                found[-1] = Ref(last.first, place)
+            else:
+                found.append(Ref(place, place))
         return tuple(found)
 
 
@@ -260,20 +276,16 @@ def _new_stubs(inputs: ContextInputs, sizes: _Sizes, cover: int) -> bool:
 
 
 def _limit(inputs: ContextInputs, messages: Sequence[Message]) -> int:
-    """How many of these messages a compaction may cover: none of the turn in flight, and no call
-    that wants its result."""
+    """How many of these messages a compaction may cover: none of the turn in flight, no call that
+    wants its result, and no step whose results the model has not seen yet."""
     turn = inputs.conversation.turn
     for at, message in enumerate(messages):
         if turn is not None and message.turn == turn:
             return at
-    answered: set[str] = set()
     for at in range(len(messages) - 1, -1, -1):
-        parts = messages[at].parts
-        if results := answered_ids(parts):
-            answered.update(results)
-        elif set(call_ids(parts)) - answered:
+        if call_ids(messages[at].parts):
             return at
-        else:
+        if not answered_ids(messages[at].parts):
             break
     return len(messages)
 

@@ -24,8 +24,8 @@ from clew.context.sections import Item, sized
 from clew.domain.messages import Message, Role
 from clew.domain.parts import File, Image, Part, Parts, Text, ToolResult, result_text
 
-LARGEST = 0.25
-"""Of the room: what one tool output may take."""
+LARGEST, NEWEST = 0.25, 0.5
+"""Of the room: what one tool output may take, and one that the model has not seen yet."""
 SHORT = 600
 """Characters that stay of an output of the turn in flight."""
 REST = 0.5
@@ -65,8 +65,21 @@ def plain_digest(messages: Sequence[Message], room: int) -> str:
 
 def without_giants(items: Sequence[Item], room: Room, measure: Measure) -> list[Item]:
     """The items, each tool output that is too large for the room shown by its two ends."""
-    most = max(200, int(room.tokens * LARGEST))
-    return [_cut_down(item, most, measure) if _is_giant(item, most) else item for item in items]
+    unseen = _unseen(items)
+    found: list[Item] = []
+    for at, item in enumerate(items):
+        share = LARGEST if at < unseen else max(LARGEST, NEWEST / (len(items) - unseen))
+        most = max(200, int(room.tokens * share))
+        found.append(_cut_down(item, most, measure) if _is_giant(item, most) else item)
+    return found
+
+
+def _unseen(items: Sequence[Item]) -> int:
+    """Where the results at the end begin, which no answer follows yet."""
+    at = len(items)
+    while at and items[at - 1].entry.role is Role.TOOL:
+        at -= 1
+    return at
 
 
 def _is_giant(item: Item, most: int) -> bool:
@@ -191,13 +204,19 @@ class _Walk:
         for at, item in enumerate(self._items):
             if self._goal.holds(self._tokens, self._bytes):
                 return
-            last = at == len(self._items) - 1
-            if last and self._room.holds(self._tokens, self._bytes):
-                return
             if item.entry.role is Role.TOOL:
-                smaller = _shortened(item, SHORT, self._measure)
+                smaller = self._smaller(at, item)
                 if smaller.tokens < item.tokens or smaller.bytes < item.bytes:
                     self._swap(at, smaller)
+
+    def _smaller(self, at: int, item: Item) -> Item:
+        """Of the newest as much as there is room for: the model has not seen it yet."""
+        if at < len(self._items) - 1:
+            return _shortened(item, SHORT, self._measure)
+        left = self._room.tokens - (self._tokens - item.tokens)
+        if item.tokens <= left and self._room.holds(self._tokens, self._bytes):
+            return item
+        return _cut_down(item, max(left, 0), self._measure)
 
     def _elide(self) -> None:
         """Steps go from the oldest on, calls and results together; words of a person stay, and so
