@@ -74,9 +74,11 @@ def test_for_another_model(talk: Talk, run: Run) -> None:
 
 
 def test_a_budget_that_cannot_be_kept_is_named(talk: Talk, run: Run) -> None:
-    for args in (["--dry-run"], []):
-        shown = run("compact", talk.id, *WINDOW, "--budget", 1, *args).stdout
-        assert re.search(r"budget +[\d,]+ tokens are more than the 1 asked for", shown)
+    shown = run("compact", talk.id, *WINDOW, "--budget", 1, "--dry-run").stdout
+    assert re.search(r"budget +[\d,]+ tokens are more than the 1 asked for", shown)
+    refused = run("compact", talk.id, *WINDOW, "--budget", 1, code=1).stdout
+    assert "No room for rules" in refused
+    assert "Nothing was changed." in refused
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(talk: Talk, run: Run, loads: Loads) -> None:
@@ -111,7 +113,7 @@ def test_undo_brings_back_what_stood_there(talk: Talk, run: Run, loads: Loads) -
     assert undone.startswith(f"Undid compaction 1 of {talk.id[:8]}: ")
     after = loads("context", talk.id, "--window", "1000000")
     assert after["tokens"] == before["tokens"]
-    assert run("compact", talk.id, "--undo", code=3).stderr.startswith("clew: no compaction")
+    assert run("compact", talk.id, "--undo", code=4).stderr.startswith("clew: no compaction")
 
 
 def test_undo_as_json(talk: Talk, run: Run, loads: Loads) -> None:
@@ -199,8 +201,8 @@ def test_wrong_use(demo: Demo, run: Run) -> None:
     assert "--undo and --dry-run exclude each other" in both.stderr
     run("compact", demo.ids.long, "--undo", "--budget", "100", code=2)
     assert "give --dry-run, too" in run("compact", demo.ids.long, "--full", code=2).stderr
-    none = run("compact", demo.ids.flaky, "--undo", "--json", code=3).stderr
-    assert '"error": "NotFound"' in none
+    none = run("compact", demo.ids.flaky, "--undo", "--json", code=4).stderr
+    assert '"error": "Refused"' in none
 
 
 def test_prefixes_and_completion(talk: Talk, run: Run) -> None:

@@ -223,7 +223,7 @@ def test_many_new_messages_are_read_at_once(demo: Demo) -> None:
 def test_resume_says_how_to_go_on(demo: Demo, run: Run, loads: Any) -> None:
     shown = run("resume", demo.ids.flaky[:8]).stdout
     assert f"profile.open('{demo.ids.flaky}')" in shown
-    assert "conversation.context('gpt-5')" in shown
+    assert "clew.Compactor(model='gpt-5').context(conversation)" in shown
     assert re.search(r"Turn 1 is running since (just now|\dm ago)\.", shown)
     assert "user: one more thing" in shown
     assert "The other way  from #2" in shown

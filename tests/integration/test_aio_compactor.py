@@ -45,6 +45,14 @@ def test_a_context_fits(fast_dir: Path) -> None:
         assert context.generation == 1
         assert context.tokens <= context.limit
         assert (await engine.peek(conv)).tokens == context.tokens
+        picture = clew.Image(data=b"\x89PNG" + bytes(40), width=8, height=8)
+        await conv.append([clew.Draft(role=clew.Role.USER, parts=(clew.Text("this"), picture))])
+        context = await engine.peek(conv)
+        for rendered in (
+            await engine.chat(conv, context), await engine.responses(conv, context),
+            await engine.anthropic(conv, context),
+        ):  # fmt: skip
+            assert "base64" in str(rendered[-1])
 
     run(fast_dir, body)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from clew.compaction.engine import Compactor, Preview
 from clew.compaction.outcome import Outcome
@@ -35,6 +35,18 @@ class AsyncCompactor:
     async def peek(self, conv: AsyncConversation) -> Context:
         """As `Compactor.peek`."""
         return await hop(self._engine.peek, blocking(conv))
+
+    async def chat(self, conv: AsyncConversation, context: Context) -> list[dict[str, Any]]:
+        """As `Context.chat`: images are read from the store."""
+        return await hop(context.chat, blocking(conv).blob)
+
+    async def responses(self, conv: AsyncConversation, context: Context) -> list[dict[str, Any]]:
+        """As `Context.responses`."""
+        return await hop(context.responses, blocking(conv).blob)
+
+    async def anthropic(self, conv: AsyncConversation, context: Context) -> list[dict[str, Any]]:
+        """As `Context.anthropic`."""
+        return await hop(context.anthropic, blocking(conv).blob)
 
     async def plan(
         self, conv: AsyncConversation, *, target: int | None = None

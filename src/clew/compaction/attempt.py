@@ -25,9 +25,9 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from clew.clock import SECOND
-from clew.compaction.check import Check, check_draft, failed
+from clew.compaction.check import Check, check_draft, failed, grounded
 from clew.compaction.draft import Draft, Words, write
-from clew.compaction.ledger import Row, rows_of
+from clew.compaction.ledger import Row, epoch_of, holding, rows_of
 from clew.compaction.outcome import Outcome
 from clew.compaction.plan import Nothing, Plan, make_plan
 from clew.compaction.policy import (
@@ -171,9 +171,13 @@ class Run:
             routes = ()
         try:
             return self._carry_out(attempt, routes)
-        except BaseException:
+        except Exception:
             with suppress(ClewError):  # the one that is on its way says more
                 self._end("failed", attempt, "error")
+            raise
+        except BaseException:  # somebody wants to leave
+            with suppress(ClewError):
+                self._end("cancelled", attempt)
             raise
 
     def _rivals(self, attempt: Attempt) -> int:
@@ -242,7 +246,8 @@ class Run:
         if routes and draft.epoch is not None and plan.messages:
             words, summary = self._words(attempt, view, draft, routes)
             if words is not None and summary is not None:
-                better = write(plan, view.inputs, view.measure, words, draft.room + _answer(view))
+                words = grounded(words, draft, rows)
+                better = write(plan, view.inputs, view.measure, words, draft.wider, _answer(view))
                 found = check_draft(better, view.layout, view.budget.room, rows)
                 worse = _worse(found, checks)
                 if worse is None and self._trigger == "soft" and not _freed_enough(view, better):
@@ -405,11 +410,13 @@ def by_ledger(view: View, plan: Plan) -> Ledger:
     """The ledger alone, with as much room as it takes for the check to find everything."""
     draft = write(plan, view.inputs, view.measure)
     rows = rows_of(draft.taken)
+    if plan.fold:  # what was written before is written anew: nothing of it may go unseen
+        rows = [*holding([e for e in map(epoch_of, plan.earlier) if e is not None]), *rows]
     checks = check_draft(draft, view.layout, view.budget.room, rows)
     for wider in WIDER:
         if draft.epoch is None or not failed(checks):
             break
-        again = write(plan, view.inputs, view.measure, room=int(plan.room * wider))
+        again = write(plan, view.inputs, view.measure, wider=wider)
         found = check_draft(again, view.layout, view.budget.room, rows)
         if any(check.must for check in failed(found)):
             break

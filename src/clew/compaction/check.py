@@ -13,12 +13,20 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from clew.compaction.draft import Draft
-from clew.compaction.ledger import Add, Row, epoch_of
+from clew.compaction.draft import Draft, Words
+from clew.compaction.ledger import (
+    Add,
+    Close,
+    Operation,
+    Row,
+    RowKind,
+    Supersede,
+    epoch_of,
+)
 from clew.context.requests import live_requests
 from clew.context.sections import Layout
 from clew.domain.compactions import Inline, Ref
-from clew.domain.messages import Message
+from clew.domain.messages import Message, Role
 from clew.domain.parts import Text, answered_ids, call_ids, plain_text, searchable
 
 
@@ -140,8 +148,57 @@ def _seqs(missing: Iterable[int]) -> str:
     return text + (f" and {len(listed) - 20} more" if len(listed) > 20 else "")
 
 
-VALUE = re.compile(r"[A-Za-z0-9_./:@#%$€£-]*\d[A-Za-z0-9_./:@#%$€£-]*|`[^`\n]{1,80}`|/[\w./-]+")
-"""What a narrative must not make up: numbers, versions, ids, amounts, paths, quoted names."""
+TOKEN = re.compile(r"`[^`\n]{1,80}`|[A-Za-z0-9_./:@#%$€£-]+")
+"""What an exact value is looked for in."""
+
+
+def values_in(text: str) -> list[str]:
+    """What a text must not make up: numbers, versions, ids, amounts, paths, quoted names; lower
+    case, each once."""
+    found = (token for token in TOKEN.findall(text) if _is_value(token))
+    return list(dict.fromkeys(token.strip("`.,:;").lower() for token in found))
+
+
+def _is_value(token: str) -> bool:
+    return token[0] in "`/" or any(letter.isdigit() for letter in token)
+
+
+def grounded(words: Words, draft: Draft, found: Sequence[Row]) -> Words:
+    """A model's words without the operations that nothing in the conversation bears out: a row is
+    made of the words of the message that it names, a rule of those of a person or the system, and
+    a row gives way only to one about the same thing."""
+    messages = {message.seq: message for message in draft.taken}
+    slots: dict[int, set[str]] = {}
+    for row in found:
+        if row.slot is not None:
+            slots.setdefault(row.seq, set()).add(row.slot)
+    kept: list[Operation] = []
+    for each in words.operations:
+        match each:
+            case Add(kind, text, seq):
+                message = messages.get(seq)
+                if message is not None and _says(message, text, kind):
+                    kept.append(each)
+            case Supersede(old, new):
+                if slots.get(old, set()) & slots.get(new, set()):
+                    kept.append(each)
+            case Close():
+                kept.append(each)
+    return words._replace(operations=tuple(kept))
+
+
+NEAR = 0.7
+"""The share of a row's words that its message must have."""
+_WORD = re.compile(r"[^\W_]{3,}")
+
+
+def _says(message: Message, text: str, kind: RowKind) -> bool:
+    """Whether a row is near to what a message says, and its author may say it."""
+    if kind == "rule" and message.role not in (Role.USER, Role.SYSTEM, Role.DEVELOPER):
+        return False
+    said = set(_WORD.findall("\n".join(searchable(message.parts)).lower()))
+    words = set(_WORD.findall(text.lower()))
+    return bool(words) and len(words & said) >= NEAR * len(words)
 
 
 def _words(draft: Draft) -> Check:
@@ -150,7 +207,7 @@ def _words(draft: Draft) -> Check:
         return Check("narrative", True)
     rows = [each.text for each in draft.words.operations if isinstance(each, Add)]
     said = "\n".join([draft.words.narrative, *rows])
-    values = dict.fromkeys(value.strip("`.,:;").lower() for value in VALUE.findall(said))
+    values = values_in(said)
     source = "\n".join(_source(draft)).lower()
     invented = [value for value in values if value and not _stands_in(value, source)]
     note = "not in the conversation: " + ", ".join(invented[:10]) if invented else ""

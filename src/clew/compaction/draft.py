@@ -42,8 +42,8 @@ class Draft(NamedTuple):
     inputs: ContextInputs
     """The context as it would be."""
     layout: Layout
-    room: int
-    """Tokens that the new epoch could take."""
+    wider: float
+    """How many times the plan's room the ledger got."""
     words: Words | None = None
 
     @property
@@ -54,11 +54,12 @@ class Draft(NamedTuple):
 
 def write(
     plan: Plan, inputs: ContextInputs, measure: Measure, words: Words | None = None,
-    room: int | None = None,
+    wider: float = 1.0, more: int = 0,
 ) -> Draft:  # fmt: skip
-    """Write the ledger that a plan asks for, with `room` tokens instead of the plan's."""
-    room = plan.room if room is None else room
-    earlier, epochs = _earlier(plan, measure.text)
+    """Write the ledger that a plan asks for, with so many times the room, and `more` tokens for
+    what a model adds."""
+    room = int(plan.room * wider) + more
+    earlier, epochs = _earlier(plan, inputs, measure.text, wider)
     taken = tuple(_Shown(inputs).between(plan.first, plan.last)) if plan.first else ()
     written: list[Inline] = list(earlier)
     if taken:
@@ -74,7 +75,7 @@ def write(
     head: tuple[BodyItem, ...] = () if plan.head is None else (plan.head,)
     body = (*head, *written, *plan.requests, *plan.kept)
     after = projected(inputs, body, plan.covers_to)
-    return Draft(plan, body, tuple(epochs), taken, after, lay_out(after, measure), room, words)
+    return Draft(plan, body, tuple(epochs), taken, after, lay_out(after, measure), wider, words)
 
 
 def _answered(inputs: ContextInputs, taken: Sequence[Message]) -> list[Close]:
@@ -90,7 +91,9 @@ def _reached(inputs: ContextInputs) -> int:
     return max((e.last for e in map(epoch_of, written) if e is not None), default=0)
 
 
-def _earlier(plan: Plan, count: Count) -> tuple[list[Inline], list[Epoch]]:
+def _earlier(
+    plan: Plan, inputs: ContextInputs, count: Count, wider: float
+) -> tuple[list[Inline], list[Epoch]]:
     """What was written before, as it is; or all of it as one epoch."""
     if not plan.fold:
         return list(plan.earlier), [e for e in map(epoch_of, plan.earlier) if e is not None]
@@ -99,18 +102,24 @@ def _earlier(plan: Plan, count: Count) -> tuple[list[Inline], list[Epoch]]:
     for inline in plan.earlier:
         epoch = epoch_of(inline)
         if epoch is None:
-            epoch = _of_another(inline, number, plan.fold, count)
+            epoch = _of_another(inline, inputs, number, plan.fold, count)
         epochs.append(epoch)
         number = epoch.number
-    folded = fold(epochs, number=number + 1, room=plan.fold, count=count)
+    folded = fold(epochs, number=number + 1, room=int(plan.fold * wider), count=count)
     return [inline_of(folded)], [folded]
 
 
-def _of_another(inline: Inline, number: int, room: int, count: Count) -> Epoch:
-    """Another tool's summary is read like something that the assistant said."""
-    text = plain_text(inline.parts)
+def _of_another(
+    inline: Inline, inputs: ContextInputs, number: int, room: int, count: Count
+) -> Epoch:
+    """Another tool's summary is read like something that the assistant said where it was made:
+    before the first epoch, or else at the cover."""
+    epochs = (epoch_of(item) for item, _ in inputs.covered)
+    first = min((epoch.first for epoch in epochs if epoch is not None), default=0)
+    cover = 1 if inputs.compaction is None else inputs.compaction.covers_to
     said = Message.of(
-        seq=1, uid="0" * 32, role=Role.ASSISTANT, parts=(Text(text),), created_at=0
+        seq=max(1, first - 1) if first else cover, uid="0" * 32, role=Role.ASSISTANT,
+        parts=(Text(plain_text(inline.parts)),), created_at=0,
     )  # fmt: skip
     return write_epoch((), [said], number=number, room=room, count=count)
 

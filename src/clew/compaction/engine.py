@@ -27,6 +27,8 @@ from clew.domain.messages import Message
 from clew.errors import Cancelled, InputError, Refused
 from clew.store.conversation import Conversation
 
+LONGEST_NAME = 200
+"""Characters of a model's name."""
 LONGEST = 86_400
 """Seconds that anybody waits for a summary."""
 TRIES = 8
@@ -62,6 +64,9 @@ class Compactor:
         if not 0 < patience <= LONGEST:  # neither nan nor inf
             raise InputError(f"patience is {patience}; give seconds, above 0 and up to {LONGEST}")
         for route in (summarizer, fallback):
+            name: object = None if route is None else getattr(route, "model", None)
+            if route is not None and not (isinstance(name, str) and 0 < len(name) <= LONGEST_NAME):
+                raise InputError(f"a summariser's model is {name!r:.80}; give its name")
             if route is not None and iscoroutinefunction(route.__call__):
                 raise InputError(
                     "a summariser is called in a thread and gives its answer; wrap a coroutine: "

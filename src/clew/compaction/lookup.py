@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -27,7 +28,7 @@ from clew.compaction.stems import asked_words, stem, wanted, words_of
 from clew.domain.messages import Message, Role
 from clew.domain.parts import Part, Parts, Reasoning, ToolCall, ToolResult, result_text, searchable
 from clew.domain.search import SearchPage, SearchQuery
-from clew.errors import InputError
+from clew.errors import InputError, NotFound
 from clew.store.search.rank import rarity
 from clew.store.search.words import fold
 
@@ -136,9 +137,11 @@ def _candidates(
             if message.seq in left:
                 left.remove(message.seq)
                 yield message
-    for seq in left:  # those that stand in the place of others
-        if (message := conv.message(seq)).replaces is not None:
-            yield message
+    for seq in left:  # those that stand in the place of others, if they do
+        with suppress(NotFound):
+            place = conv.message(seq).replaces
+            shown = () if place is None else conv.messages(first=place, last=place)
+            yield from (message for message in shown if message.seq == seq)
 
 
 def _hits(conversation: str, profile: Searches, question: _Question) -> set[int]:

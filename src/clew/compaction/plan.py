@@ -293,21 +293,40 @@ def _limit(inputs: ContextInputs, messages: Sequence[Message]) -> int:
 def _ends(messages: Sequence[Message]) -> list[int]:
     """Counts k such that the first k messages can be parted from the rest: no call from its
     result, no message of an API from its other records, no number from a lower one."""
-    last_use: dict[str, int] = {}
-    for at, message in enumerate(messages):
-        for name in (*answered_ids(message.parts), message.api_group):
-            if name is not None:
-                last_use[name] = at
-    ends, blocked, highest = [0], -1, 0
+    until, wanted = _bonds(messages)
+    ends, blocked, highest, wanting = [0], -1, 0, False
     lowest = _lowest_behind(messages)
     for at, message in enumerate(messages):
-        for name in (*call_ids(message.parts), message.api_group):
-            if name is not None:
-                blocked = max(blocked, last_use.get(name, at))
+        blocked = max(blocked, until[at])
         highest = max(highest, message.place)
-        if blocked <= at and highest < lowest[at + 1]:
+        if not answered_ids(message.parts):
+            wanting = wanted[at] > 0  # the store takes such a call for one in flight
+        if blocked <= at and highest < lowest[at + 1] and not wanting:
             ends.append(at + 1)
     return ends
+
+
+def _bonds(messages: Sequence[Message]) -> tuple[list[int], list[int]]:
+    """For each message the place in this list of the last one that belongs to it (the results of
+    its calls, the other records of its API message), and how many of its calls have no result. A
+    result belongs to the newest call of its id that has none: ids come again."""
+    until = [-1] * len(messages)
+    wanted = [0] * len(messages)
+    calls: dict[str, list[int]] = {}
+    groups: dict[str, int] = {}
+    for at, message in enumerate(messages):
+        for call in call_ids(message.parts):
+            calls.setdefault(call, []).append(at)
+            wanted[at] += 1
+        for call in answered_ids(message.parts):
+            if places := calls.get(call):
+                maker = places.pop()
+                wanted[maker] -= 1
+                until[maker] = max(until[maker], at)
+        if message.api_group is not None:
+            first = groups.setdefault(message.api_group, at)
+            until[first] = max(until[first], at)
+    return until, wanted
 
 
 def _lowest_behind(messages: Sequence[Message]) -> list[int]:

@@ -67,7 +67,8 @@ def same_text(message: Message, newest: int, calls: Mapping[str, ToolCall] = _NO
     """What stays of an output that the message `newest` repeats word for word."""
     names = [described(calls.get(each.call_id), each.name) for each in _results(message)]
     named = shortened("; ".join(name for name in names if name), ROOM)
-    return f"{named}: same as [@{newest}]" if named else f"same as [@{newest}]"
+    again = f"same as [@{newest}]; recall({message.seq})"
+    return f"{named}: {again}" if named else again
 
 
 def worth(message: Message, calls: Mapping[str, ToolCall] = _NO_CALLS, *, room: int = ROOM) -> bool:

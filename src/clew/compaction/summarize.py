@@ -13,7 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeGuard, cast
 
 import msgspec
 from msgspec import Struct
@@ -26,6 +26,8 @@ from clew.store.calls import check_result
 
 POLL = 0.05
 """Seconds between two looks at whether somebody stopped the attempt here."""
+LONGEST_ANSWER = 200_000
+"""Characters of an answer that are read."""
 LONGEST = 20_000
 """Characters of a narrative; a longer answer is no summary."""
 OPERATIONS = 200
@@ -106,6 +108,8 @@ def words_of(reply: SummaryReply, epoch: Epoch) -> Words:
         raise SummaryFailed(f"the answer ended early ({reply.finish[:60]})")
     if not reply.text.strip():
         raise SummaryFailed("the answer is empty")
+    if len(reply.text) > LONGEST_ANSWER:
+        raise SummaryFailed(f"the answer has {len(reply.text):,} characters")
     answer = _object(reply.text)
     narrative = answer.get("narrative")
     if not isinstance(narrative, str):
@@ -113,16 +117,33 @@ def words_of(reply: SummaryReply, epoch: Epoch) -> Words:
     if len(narrative) > LONGEST:
         raise SummaryFailed(f"the narrative has {len(narrative):,} characters")
     operations = tuple(_operations(answer, epoch))
-    if not narrative.strip() and not operations:
+    narrative = _prose(narrative)
+    if _REFUSAL.match(narrative):
+        raise SummaryFailed("the answer is a refusal")
+    if not narrative and not operations:
         raise SummaryFailed("the answer says nothing")
-    return Words(narrative.strip(), operations[:OPERATIONS])
+    return Words(narrative, operations[:OPERATIONS])
+
+
+_REFUSAL = re.compile(
+    r"(?:i'?m |i am )?(?:sorry|unable|i (?:can ?not|can'?t|won'?t|am not able))\b", re.IGNORECASE
+)
+
+
+def _prose(text: str) -> str:
+    """A narrative without what would look like the ledger's own headings, rows and references."""
+    lines = (_MARKS.sub("", line).strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line)
+
+
+_MARKS = re.compile(r"^[#>\s]+|\[@[\d, @-]*\]")
 
 
 def _object(text: str) -> dict[str, Any]:
     """The JSON object of an answer, a fence around it or not."""
-    found = re.search(r"\{.*\}", text, re.DOTALL)
+    first, last = text.find("{"), text.rfind("}")
     try:
-        value: object = json.loads(found.group()) if found else None
+        value: object = json.loads(text[first : last + 1]) if 0 <= first < last else None
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
@@ -138,14 +159,14 @@ def _operations(answer: dict[str, Any], epoch: Epoch) -> list[Operation]:
     found: list[Operation] = []
     for value in _list(answer.get("add")):
         match value:
-            case {"kind": str(kind), "text": str(text), "seq": int(seq)} if kind in _KINDS:
-                if text.strip() and _covered(epoch, seq):
-                    found.append(Add(kind, text.strip()[:500], seq))
+            case {"kind": str(kind), "text": str(text), "seq": seq} if kind in _KINDS:
+                if text.strip() and _covered(seq, epoch):
+                    found.append(Add(kind, " ".join(text.split())[:500], seq))
             case _:
                 pass
     for value in _list(answer.get("supersede")):
         match value:
-            case [int(old), int(new)] if old < new and _covered(epoch, new):
+            case [old, new] if type(old) is int and _covered(new, epoch) and old < new:
                 found.append(Supersede(old, new))
             case _:
                 pass
@@ -159,8 +180,9 @@ def _list(value: Any) -> list[Any]:
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
-def _covered(epoch: Epoch, seq: int) -> bool:
-    return epoch.first <= seq <= epoch.last
+def _covered(seq: object, epoch: Epoch) -> TypeGuard[int]:
+    """Whether this is the number of a message that the epoch stands for. True is no number."""
+    return type(seq) is int and epoch.first <= seq <= epoch.last
 
 
 def ask(
@@ -206,6 +228,9 @@ def ask(
 def _in_a_line(error: BaseException) -> str:
     """The kind of an error and its status. Its text may hold a key or the conversation, so it is
     not kept."""
-    status = getattr(error, "status_code", None) or getattr(error, "status", None)
-    named = type(error).__name__
-    return f"{named} {status}" if isinstance(status, int) else named
+    named = type(error).__name__[:60]
+    try:
+        status = getattr(error, "status_code", None) or getattr(error, "status", None)
+    except Exception:  # noqa: BLE001 - a property of theirs
+        return named
+    return f"{named} {status}" if type(status) is int and 0 <= status < 1_000 else named

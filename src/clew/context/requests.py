@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from clew.domain.messages import Message, Role
 from clew.domain.parts import call_ids
 
-LIVE = 16
-"""So many of the newest at most: in a room where people talk among themselves nobody answers."""
+LIVE, LIVE_TEXT = 16, 4_000
+"""So many of the newest at most, and so many characters beside the newest: in a room where people
+talk among themselves, or where an agent answers through a tool, nothing looks like an answer."""
 
 
 def live_requests(messages: Sequence[Message]) -> list[Message]:
@@ -24,9 +25,19 @@ def live_requests(messages: Sequence[Message]) -> list[Message]:
             found.append(message)
         elif is_answer(message) and found:
             break
-    found = found[: 1 if _answered(messages) else LIVE]
+    found = found[:1] if _answered(messages) else _newest(found)
     found.reverse()
     return found
+
+
+def _newest(found: list[Message]) -> list[Message]:
+    """Of messages, the newest first, those within the bounds."""
+    left = LIVE_TEXT
+    for at, message in enumerate(found[:LIVE]):
+        left -= len(message.text) if at else 0
+        if left < 0:
+            return found[:at]
+    return found[:LIVE]
 
 
 def is_answer(message: Message) -> bool:

@@ -153,15 +153,18 @@ def fitted(
 def _live_at(items: Sequence[Item], turn: int | None) -> int:
     """Where the turn in flight begins: at its first message, or at the oldest request that nobody
     has answered."""
-    messages = [m for item in items if item.section == "tail" for m in item.entry.messages]
+    shown = (item for item in items if item.section in ("kept", "tail"))
+    messages = [message for item in shown for message in item.entry.messages]
     if turn is not None:
         live = [message for message in messages if message.turn == turn][:1]
     else:
         live = live_requests(messages)
     if not live:
         return len(items)
+    first = live[0].seq
     return next(
-        (at for at, item in enumerate(items) if (item.last or 0) >= live[0].seq), len(items)
+        (at for at, item in enumerate(items) if first in {m.seq for m in item.entry.messages}),
+        len(items),
     )
 
 

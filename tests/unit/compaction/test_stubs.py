@@ -240,7 +240,8 @@ def test_an_error_and_a_success_of_one_text_differ() -> None:
 
 def test_what_comes_again_is_named() -> None:
     repeated = message(result("x" * 500), seq=3)
-    assert same_text(repeated, 41, called("read", {"path": "a.py"})) == "read: a.py: same as [@41]"
+    said = same_text(repeated, 41, called("read", {"path": "a.py"}))
+    assert said == "read: a.py: same as [@41]; recall(3)"
     assert same_text(repeated, 41) == "same as [@41]"
 
 

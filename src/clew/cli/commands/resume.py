@@ -54,7 +54,7 @@ def _open_turn(conversation: Conversation, info: ConversationInfo) -> Turn | Non
 
 
 def _python(settings: Settings, info: ConversationInfo) -> list[str]:
-    model = "" if info.model is None else repr(info.model)
+    model = "" if info.model is None else f"model={info.model!r}"
     lines = [
         *opening_lines(settings, info.profile),
         f"conversation = profile.open({info.id!r})",
@@ -65,7 +65,8 @@ def _python(settings: Settings, info: ConversationInfo) -> list[str]:
         lines.append("conversation.archive(False)  # it is archived: out of lists")
     return [
         *lines,
-        f"messages = conversation.context({model})  # what to send to the model",
+        f"context = clew.Compactor({model}).context(conversation)  # fits the model's window",
+        "messages = context.chat(conversation.blob)  # what to send",
         'conversation.add({"role": "user", "content": "..."})',
     ]
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from clew.compaction.ledger import phrases
+from clew.compaction.ledger import phrases, roles
 from clew.compaction.ledger.claim import Claim, Tone
 from clew.compaction.ledger.values import Value
 from clew.compaction.ledger.words import DENIES, VERBS
@@ -46,11 +46,11 @@ _DIMENSIONS = (
     _D("timezone", ("zone",), near=False,
        noun=r"time ?zones?|times?|clocks?|timestamps?|hours"),
     _D("approver", ("person",), bag=True,
-       noun=r"approv\w+|authori[sz]e[sd]?", thing=r"sign(?:s|ed)?[ -]?off|review(?:s|ed|er)?"),
+       noun=r"approv\w+|authori[sz]e[sd]?|decides", thing=r"sign(?:s|ed)?[ -]?off|review(?:s|ed|er)?"),
     _D("owner", ("person",), bag=True,
        noun=r"own(?:s|er|ers|ed)?|on-call|pager|duty|shift|belongs?|handl\w+|leads|leading|led|"
             r"responsible|in charge|takes? over|took over|escalations?|runs",
-       thing=r"lead|maintainers?|contact|assigne\w+|manag\w+"),
+       thing=r"lead|maintain\w*|contact|assigne\w+|manag\w+"),
     _D("branch", ("path", "code", "quoted"),
        noun=r"branch(?:es)?", verb=r"rebased? onto|check(?:ed|ing)? out",
        firm=r"working|current|active|switch\w*|mov\w+|now|rebas\w+|develop\w+|park\w+|on branch|"
@@ -63,9 +63,11 @@ _DIMENSIONS = (
        noun=r"urls?|address|host(?:name)?|link",
        thing=r"repo(?:sitory)?|docs|endpoint|server|api|dashboard|site|wiki|registry|gateway|"
              r"webhook",
-       verb=r"(?:lives?|found|available|hosted|reachable|is|runs?) at|moved to", drop="base"),
+       verb=r"(?:lives?|found|available|hosted|reachable|is|runs?|sits?|stands?|answers?|listens?|"
+            r"resides?) at|moved to", drop="base"),
     _D("region", ("region",),
-       noun=r"regions?|hosted|runs?|running|data ?cent(?:er|re)|zone|deployed|lives?"),
+       noun=r"regions?|hosted|runs?|running|data ?cent(?:er|re)|zone|deployed|lives?",
+       verb=r"(?:is|are|sits?|now) in"),
     _D("code", ("code", "quoted", "number"),
        noun=r"codes?", thing=r"passcodes?|pass(?:word|phrase)s?|pins?|secrets?", drop="rotation"),
     _D("port", ("number",), noun=r"ports?"),
@@ -119,7 +121,7 @@ _REST = re.compile(r"(?: (?:is|are|will be|now)(?: now| to)?|:)\s+(\S.{3,120})")
 _OWNING = re.compile(
     r"(?:approv\w*|own\w*|belong\w*|handl\w+|leads|leading|led|responsible|charge|duty|"
     r"escalation|first|before|"
-    r"must|need\w*|merge[sd]?|sign\w*|review(?:s|ed)?|person|takes?|took|"
+    r"must|need\w*|merge[sd]?|sign\w*|decides|person|takes?|took|"
     r"rotation|explicit|internal|current|temporarily)",
     re.I,
 )
@@ -159,6 +161,10 @@ def _claim(m: _Matcher, text: str, by_type: dict[str, list[Value]], tone: Tone) 
     if d.name == "code" and not scope:
         return None
     asserts = m.firm is None or tone.changes or m.firm.search(text) is not None
+    if d.bag and " " not in value.text:  # several people may have one duty, unless it changes hands
+        asserts = tone.changes
+    if d.bag and roles.also(text, value):
+        return Claim(d.name, scope, value.text, False, False)
     return Claim(d.name, scope, value.text, asserts and not tone.adds, tone.changes or d.progress)
 
 
@@ -209,6 +215,8 @@ def _bag(text: str, value: Value) -> tuple[str, ...]:
         if end > value.start:
             break
         start = end
+    if roles.does(text, value):
+        start = value.start
     rest = f"{text[start : value.start]} {text[value.end : max(end, value.end)]}"
     words = phrases.words_of(rest)
     kept = [

@@ -30,8 +30,8 @@ def write_epoch(
     `earlier`: the epochs before it, oldest first; they stay as they are. `narrative`: a model's
     text, for a section of its own. `operations`: what a model proposes about rows.
     """
-    last = messages[-1].seq if messages else max((epoch.last for epoch in earlier), default=0)
-    first = messages[0].seq if messages else last
+    last = messages[-1].place if messages else max((epoch.last for epoch in earlier), default=0)
+    first = messages[0].place if messages else last
     times = [message.created_at for message in (*messages[:1], *messages[-1:])]
     found = gather(earlier, messages, operations)
     told = narrative_part(narrative, room // _NARRATIVE, count)

@@ -17,14 +17,25 @@ _NAMED = re.compile(
     r"\b(?i:are|'re|were|start|be) calling (?P<what>[\w' -]{2,40}?) |"
     r"\b(?i:(?:is|are|be|was|get|gets) (?:now |internally |also )?)?(?P<as>(?i:called|named|"
     r"designated|known as|code-?named|label(?:l)?ed|renamed(?: to)?|dubbed)) |"
+    r"(?<!never )\b(?:(?i:call|named|nicknamed|dubbed)|"
+    r"(?:(?i:team|company|client|every(?:one|body))|[A-Z][a-z]+) calls) "
+    r"(?i:the|our|my|this|that) (?P<calls>[\w' -]{2,40}?) |"
+    r"\b(?P<by>(?:goes|go) by(?: the name(?: of)?)?) (?=[\"'“`]?[A-Z])|"
     r"\b(?i:refer to|renamed?|renaming) (?P<ref>[\w' -]{2,40}?) (?i:by the code ?name|as|by|to) )"
     r"[\"'“`]?(?P<value>[A-Z][\w.-]*(?: [A-Z][\w.-]*)?|[a-z]+[-_][\w-]+|"
     r"(?!once|twice|daily|hourly|often|again|now|when|from|by|with|every|after|before|that|this|"
-    r"it\b)[a-z]\w{2,30}(?=[.,;!]?$))"
+    r"it\b)[a-z]\w{2,30}(?=(?: now| instead| from now on)?[.,;!]?$))"
 )
 _NAME_WORDS = frozenset(
     ("code", "codename", "name", "label", "nickname", "alias", "title", "internal", "official")
 )
+_INVOKED = re.compile(
+    r"API|SDK|CLI|URL|\w+ly|\w+(?:tion|ing|ed)|(?:handle|help|load|read|writ|work|pars|serv|build|"
+    r"wrapp|render)er|(?:end)?points?|functions?|methods?|services?|hooks?|callback|client|script|"
+    r"command|tool|constructor|library|module|model|procedure|routine|database|first|last|later|here|"
+    r"there|too|tomorrow|today|tonight|anyway|back|code|thing|shot|office|customer|user"
+)
+"""What is no name when it ends "call the ...": then somebody runs or phones something."""
 _NEEDS_SUBJECT = frozenset(("name", "title", "alias", "named", "called"))
 _MANNER = (
     r"(?:terse|concise|brief|short|succinct|compact|verbose|detailed|long|thorough|playful|warm|"
@@ -52,7 +63,9 @@ def name(text: str, tone: Tone) -> Claim | None:
     match = _NAMED.search(text)
     if match is None or DENIES.search(text[: match.start("value")]):
         return None
-    of = match["of"] or match["what"] or match["ref"]
+    of = match["of"] or match["what"] or match["ref"] or match["calls"]
+    if match["calls"] and _INVOKED.fullmatch(match["value"]):
+        return None
     if of:
         words = phrases.words_of(of)
     else:
@@ -60,9 +73,11 @@ def name(text: str, tone: Tone) -> Claim | None:
         words = (phrases.before(head) or phrases.subject(head)) + phrases.after(text[match.end() :])
     scope = phrases.scope_of(word for word in words if word.lower() not in _NAME_WORDS)
     said = (match["head"] or match["as"] or "").lower()
-    if said in _NEEDS_SUBJECT and not scope:
+    if (said in _NEEDS_SUBJECT or match["calls"] or match["by"]) and not scope:
         return None
-    return Claim("name", scope, match["value"].rstrip(".,"), True, tone.changes)
+    value = match["value"].rstrip(".,")
+    asserts = match["calls"] is None or not value.isalpha() or not value.islower()
+    return Claim("name", scope, value, (asserts or tone.changes) and not tone.adds, tone.changes)
 
 
 def style(text: str, tone: Tone) -> Claim | None:

@@ -47,7 +47,9 @@ _PATTERNS = (
         r"can you|just|actually,?|and|have) ){0,3}"
         r"(?P<verb>set|changed?|bump|bumped|raised?|lower|lowered|increased?|decreased?|reduced?|"
         r"switch|switched|moved?|updated?|pin|pinned|make|made|cap|capped|limit|limited|keep|kept|"
-        r"extend|extended|cut|configured?|upgraded?|downgraded?|drop|dropped|use) "
+        r"extend|extended|cut|configured?|upgraded?|downgraded?|drop|dropped|use|"
+        r"doubled?|halved?|stretch|stretched|shorten|shortened|shrink|bring|brought|dial|turn|relax|"
+        r"tighten|adjust|reset|correct|trim|put|lift) "
         rf"{_DET}{_NP}(?: back| up| down)? {_FROM}(?:to|at|=|as|below|under|above|over) {_VAL}",
         re.I,
     ),
@@ -58,6 +60,55 @@ _PATTERNS = (
     ),
     re.compile(rf"^{_DET}{_NP}(?:: | ?= ?){_VAL}", re.I),  # X: V
 )
+_MAKE = re.compile(
+    r"^(?:[\w' ]{0,48}[,:] )?(?:(?:please|now|then|so|and|but|just|also|let'?s|(?:can|could) you|"
+    r"i want you to|you can) ){0,3}(?:make|makes|made) (?:the|our|my|your|this|its) (?=\w)",
+    re.I,
+)
+_MADE_END = re.compile(r"(?:,? (?:now|please|instead|again|from now on|for now|then|today))*[.!?]*")
+_SETS_WORDS = frozenset(
+    [
+        "set",
+        "change",
+        "changed",
+        "bump",
+        "bumped",
+        "raise",
+        "raised",
+        "lower",
+        "lowered",
+        "increase",
+        "increased",
+        "decrease",
+        "decreased",
+        "reduce",
+        "reduced",
+        "switch",
+        "switched",
+        "move",
+        "moved",
+        "update",
+        "updated",
+        "pin",
+        "pinned",
+        "cap",
+        "capped",
+        "limit",
+        "limited",
+        "extend",
+        "extended",
+        "cut",
+        "configure",
+        "configured",
+        "upgrade",
+        "upgraded",
+        "downgrade",
+        "downgraded",
+        "drop",
+        "dropped",
+    ]
+)
+"""Verbs whose value may be a plain word: "set the theme to dark"."""
 _COLON = len(_PATTERNS) - 1
 _AS = _COLON - 1
 _VALUE_END = re.compile(
@@ -75,7 +126,7 @@ _WEAK = frozenset(_WEAK_WORDS.split())
 """Subjects that are about something else each time."""
 _BARE = re.compile(r"[\w./#$€£@:+-]+(?: [\w./#%+-]+){0,3}")
 _NOT_VALUES = re.compile(
-    r"(?:a|an|the|not|no|very|too|also|already|going|being|to|in|on|at|there|here|now|just|only|"
+    r"(?:a|an|the|another|not|no|very|too|also|already|going|being|to|in|on|at|there|here|now|just|only|"
     r"still|good|bad|ok|okay|fine|done|"
     r"true that|broken|correct|wrong|right|sure|clear|ready|important|necessary|possible|able|"
     r"supposed|required|needed|used|called|"
@@ -88,12 +139,27 @@ _NOT_VALUES = re.compile(
 def option(text: str, found: list[Value], tone: Tone) -> Claim | None:
     """The claim of a clause about some option, or None."""
     text = text[:200]
+    if claim := _made(text, found, tone):
+        return claim
     for at, pattern in enumerate(_PATTERNS):
         match = pattern.match(text)
         claim = _read(match, at, found, tone) if match else None
         if claim is not None:
             return claim
     return None
+
+
+def _made(text: str, found: list[Value], tone: Tone) -> Claim | None:
+    """ "Make the page size 50": the subject, and right after it a typed value that ends the clause."""
+    match = _MAKE.match(text)
+    value = found[-1] if match and found else None
+    if match is None or value is None or not _MADE_END.fullmatch(text, value.end):
+        return None
+    words = phrases.words_of(text[match.end() : value.start])
+    scope = phrases.scope_of(phrases.tail(words))
+    if not scope or len(scope) > 5 or (len(scope) == 1 and scope[0] in _WEAK):
+        return None
+    return Claim("option", scope, value.text, not tone.adds, tone.changes)
 
 
 def _read(match: re.Match[str], at: int, found: list[Value], tone: Tone) -> Claim | None:
@@ -122,11 +188,7 @@ def _read(match: re.Match[str], at: int, found: list[Value], tone: Tone) -> Clai
         return None
     if typed is None and not (plain and (match["det"] or verb or tone.changes)):
         return None
-    if (
-        typed is None
-        and verb is not None
-        and verb.lower() in ("use", "make", "made", "keep", "kept")
-    ):
+    if typed is None and verb is not None and verb.lower() not in _SETS_WORDS:
         return None
     value = short if plain else typed.text if typed else short
     return Claim("option", scope, value, not tone.adds, tone.changes or at in (1, 2))

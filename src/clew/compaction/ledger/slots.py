@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import re
 
+from clew.compaction.ledger.antecedents import resolved
 from clew.compaction.ledger.claim import Claim, Tone
 from clew.compaction.ledger.dimensions import claims_of
 from clew.compaction.ledger.names import choice, name, replaced, style
 from clew.compaction.ledger.options import option
+from clew.compaction.ledger.roles import holders
 from clew.compaction.ledger.values import Value, values
 from clew.compaction.ledger.words import CHANGE, MORE, STOP, UNSURE, VERBS
 
@@ -28,14 +30,25 @@ def claims(text: str) -> list[Claim]:
     if UNSURE.search(text):
         return []
     text = _ON_CALL.sub("on-call", text)
-    found = list(values(text))
     changes = CHANGE.search(text) is not None
     tone = Tone(changes, not changes and MORE.search(text) is not None)
+    found = list(values(text))
+    other = resolved(text)
+    if other is None or any(value.start < other.start for value in found):
+        return _claims(text, found, tone)
+    tone = Tone(changes, not changes and MORE.search(other.text) is not None)
+    out = _claims(other.text, list(values(other.text)), tone)
+    return out if out or (found and not other.text) else _claims(text, found, tone)
+
+
+def _claims(text: str, found: list[Value], tone: Tone) -> list[Claim]:
     by_type: dict[str, list[Value]] = {}
     for value in found:
         by_type.setdefault(value.type, []).append(
             _person(value) if value.type == "person" else value
         )
+    if "person" not in by_type and (people := list(holders(text))):
+        by_type["person"] = people
     out = claims_of(text, by_type, tone)
     if not out and (claim := name(text, tone)):
         out.append(claim)

@@ -138,6 +138,7 @@ class _Judge(NamedTuple):
         for part in parts:
             one = self.clause(part)
             stands = one.claims or grammar.HARD.search(part) or part.startswith("with no ")
+            stands = stands and not grammar.ANAPHORA.match(part)
             if joined and not (stands and joined[-1][1].claims):
                 part = f"{joined.pop()[0]} {part}"
                 one = self.clause(part)

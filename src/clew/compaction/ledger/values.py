@@ -21,6 +21,11 @@ _UNIT = (
     r"s|m|h|bytes?|[kmgt]i?b|percent|%|requests?|retries|attempts|replicas?|workers?|threads?|rows?|"
     r"items?|chars|characters?|tokens?|rps|qps|points?|px|times)"
 )
+_NO_PLACE = (
+    "The|This|That|Our|My|Your|Its|Each|Every|Any|Some|No|First|Last|Next|Same|What|Which|Run|Real|"
+    "Start|End|Response|Build|Wait|Set|Make|Local|Full|Part|Long|Short|At|In|On|For"
+)
+"""What stands before "time" and names no place."""
 PROGRAMMING = (
     r"Python|JavaScript|TypeScript|Rust|Golang|Go|Kotlin|Swift|Java|Ruby|PHP|C\+\+|C#|Scala|Elixir|"
     r"Haskell|Perl|Bash|SQL|OCaml|Clojure|Zig|Lua|Julia|Dart|F#|R"
@@ -48,7 +53,7 @@ PATTERNS: dict[str, str] = {
         r"\b(?:UTC|GMT|CES?T|EES?T|WES?T|[PECM][SD]T|IST|JST|BST|AES?T)(?:[+-]\d{1,2}(?::?\d{2})?)?\b|"
         r"\b(?:Africa|America|Asia|Atlantic|Australia|Europe|Indian|Pacific|Etc|Zone|US)/[A-Z]\w+|"
         r"\b(?:Pacific|Eastern|Mountain|Central|Atlantic)(?=(?: standard| daylight)?\s+(?i:time))|"
-        r"\b[A-Z][a-z]+(?= (?:local )?time\b)",
+        rf"\b(?!(?:{_NO_PLACE})\b)[A-Z][a-z]+(?= (?:local )?time\b)",
     "region": r"\b(?:af|ap|ca|cn|eu|il|me|sa|us|gcp|europe|asia)-(?:gov-)?[a-z]+-?\d{1,2}[a-z]?\b",
     "progress": r"\b\d+ (?:of|out of) \d+\b|\b\d+/\d+\b",
     "code": r"\b[A-Z][A-Z0-9]{1,12}-\d[\w-]{0,20}\b|\b[a-z]{2,20}-\d[\w-]{0,20}\b",
@@ -69,7 +74,7 @@ PATTERNS: dict[str, str] = {
     "name": r"\b[A-Z][A-Za-z]*[A-Z0-9][\w-]*\b",
 }  # fmt: skip
 _ANY = re.compile("|".join(f"(?P<{name}>{pattern})" for name, pattern in PATTERNS.items()))
-_START = re.compile(r"(?<![\w./-])(?:([a-z]+)(?=[\s,.;!?)]|:(?!//)|$)|[\w$€£¥#`\"“~./@])")
+_START = re.compile(r"(?<![\w./-])(?:([a-z]+)(?=[\s,;!?)]|\.(?!\w)|:(?!//)|$)|[\w$€£¥#`\"“~./@])")
 """Where a value may begin: at any character that begins no plain word. Of plain words only those
 of `_PLAIN` begin one; nearly all text is skipped by this."""
 _PLAIN = frozenset(

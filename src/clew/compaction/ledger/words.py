@@ -14,7 +14,7 @@ most less least only own same such per via within without under above below past
 between during through against please let lets let's make sure ok okay well yes i'm i'd i'll we'll
 we're we've you're you'll don't doesn't didn't isn't aren't can't cannot won't shouldn't mustn't
 that's there's what's one ones other others another anything everything something anyone everyone
-someone nobody else never always ever
+someone nobody else instead never always ever
 """
 STOP = frozenset(_STOP.split())
 """Function words: they end a noun phrase and are no part of a subject."""
@@ -81,7 +81,7 @@ _GROUP_OF = {word: group for group in _GROUPS for word in group}
 CHANGE = re.compile(
     r"\b(?:now|new|no longer|any ?more|instead|from now on|going forward|henceforth|as of|actually|"
     r"updat(?:e|ed)|correction|chang(?:e|ed|es)|moved?|switch(?:ed|ing)?|scratch that|revis\w+|"
-    r"replac\w+|rotat\w+|rebased|rather|renam\w+|overrid\w+|supersed\w+|retired|previous(?:ly)?|"
+    r"replac\w+|rotat\w+|relocat\w+|migrated|shifted|rebased|rather|renam\w+|overrid\w+|supersed\w+|retired|previous(?:ly)?|"
     r"extended|postponed|bump(?:ed)?|raised?|lower(?:ed)?|increas\w+|decreas\w+|reduc\w+|"
     r"became|becomes|took over|takes over|taken over|slipped|pushed (?:back|out|to)|"
     r"brought forward|ignore (?:the|my) (?:earlier|previous|old)|on second thought|"
@@ -92,7 +92,7 @@ CHANGE = re.compile(
 """Signs that a statement changes an earlier one."""
 MORE = re.compile(
     r"\b(?:also|additional(?:ly)?|in addition|as well|another|besides|on top of that|second|"
-    r"secondary|plus|extra|both|alongside)\b",
+    r"secondary|plus|extra|both|alongside|too(?=[.,;!]|$))\b",
     re.I,
 )
 """Signs that a statement adds to earlier ones."""
