@@ -167,6 +167,13 @@ def test_a_reader_that_leaves_is_no_error(demo: Demo) -> None:
     assert child.wait(20) == 0
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a shell of Unix closes the stream")
+def test_a_closed_output_is_no_error(demo: Demo) -> None:
+    command = ["sh", "-c", f'exec "{sys.executable}" -c \'{REAL}\' list --json >&-']
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_interrupting_is_quiet(demo: Demo, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: clew.Profile) -> None:
         os.kill(os.getpid(), signal.SIGINT)

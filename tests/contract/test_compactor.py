@@ -305,3 +305,20 @@ def test_rotation_names_what_follows_by_another_id(conv: clew.Conversation) -> N
     (alias,) = conv.aliases()
     assert (alias.kind, alias.foreign_id) == ("segment", f"{conv.id}-2")
     assert alias.from_seq == conv.info().head + 1
+
+
+def test_what_providers_report_corrects_the_count(conv: clew.Conversation) -> None:
+    """The family counts two tokens where we count one: contexts are measured so from then on."""
+    fill(conv, 0.3)
+    engine = clew.Compactor(BUDGET, model="some-model")
+    before = engine.peek(conv)
+    for _ in range(3):
+        plan = clew.CallPlan(model="some-model", expected=before.expected)
+        number = conv.plan_call(plan)
+        usage = clew.Usage(input=2 * before.expected, output=5)
+        conv.finish_call(number, clew.CallResult(usage=usage))
+    after = engine.peek(conv)
+    assert after.tokens == pytest.approx(2 * before.expected, rel=0.03)
+    assert after.expected == pytest.approx(before.expected, rel=0.03)
+    other = clew.Compactor(BUDGET, model="claude-sonnet-4-5").peek(conv)
+    assert other.expected == pytest.approx(before.expected, rel=0.05), "another family's is its own"

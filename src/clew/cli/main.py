@@ -114,6 +114,9 @@ def main() -> int:
     end: together an eighth of the time of `clew list`.
     """
     gc.set_threshold(50_000)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by who started us: nobody wants to read it
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

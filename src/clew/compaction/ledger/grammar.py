@@ -27,13 +27,14 @@ HARD = any_of(rf"""
     never|always|must(?:n't)?|from now on|for the rest of|under no circumstances|at all times
     {_DONT.strip()}
     {_ONLY.strip()}
-    forbidden|prohibited|not allowed|off[- ]limits|avoid|no exceptions|refrain|throughout|escalate
+    forbidden|prohibited|not allowed|off[- ]limits|no exceptions
+    (?:try|want|need|sure|careful|like) to avoid|(?<!to )avoid|refrain|throughout|escalate
     whenever|every (?:reply|answer|response|message|time)|before you|when you|when in doubt|unless
     without \w+|(?:stay|keep|hands) (?:out|away|off|clear)
     (?<![\w,] )(?:nothing|nobody|no one) (?!is wrong|works|happen)\w+ \w+
     leave (?:\w+ ){{1,4}}(?:alone|untouched|as (?:is|it is|they are))
     (?<![\w,] )(?:keep (?:the|my|our|all|your|every|each)|treat)
-    (?<![\w,] )no (?!one|need|problem|worries|idea|matter|that|the|this|not|it|i|we|you)\w+ \w+
+    (?<![\w,] )no (?!such|job|one|need|problem|worries|idea|matter|that|the|this|not|it|i|we|you)\w+ \w+
     (?<![\w,] )if [^,?]{{3,80}}, (?:please )?(?:stop|tell|ask|do|leave|use|skip|never|always)
     (?<![\w,] )if [^,?]{{3,80}}, (?:please )?(?:just|let|report|wait|say|then|call|check|make)
     (?<![\w,] )if [^,?]{{3,80}}, (?:please )?(?:prefer|fall|raise|return|keep)
@@ -44,12 +45,37 @@ STANDING = any_of(r"""
     all (?:times|dates|replies|answers|commits|measurements|code|tests|names|files)
     (?:needs?|requires?) (?:\w+ ){0,3}(?:approval|sign-?off|review|permission)
     before (?:each|every|any)|if (?:you|a request|anyone|someone|something)
-    make sure|be sure to|ensure|remember (?:to|that)|keep (?:that |this |it )?in mind|stick to
+    remember (?:to|that)|keep (?:that |this |it )?in mind|stick to
     steer clear|no longer|confidential|in no case|at most|no more than|at or below|not exceed
-    strictly|mandatory|non-negotiable|is to be|are to be|has to|have to|should(?:n't)?|required
-    shall|may not|ask (?:me )?(?:first|before)|by default
+    strictly|mandatory|non-negotiable|shall|may not|ask (?:me )?(?:first|before)|by default
 """)  # fmt: skip
 """What makes a rule when it is no request of the moment."""
+WEAK = any_of(r"""
+    should(?:n't)? (?!be (?:good|fine|ok|okay|able|enough|done|ready)\b)
+    ha(?:s|ve) to (?!do with)|is to be|are to be|required|make sure|be sure to|ensure
+""", after="")  # fmt: skip
+"""What makes a rule when it is said of things in general; else it is how one thing should be."""
+GENERAL = any_of(r"""
+    all|any|every|each|everyone|everything|anyone|anything|always|never|only|you|your|generally
+    (?:repl(?:y|ies)|answers?|responses?|commits?|pull requests?|prs?|tests?)(?: \w+){0,3}
+    (?:comments?|code|docs|names?|messages?) (?:should|ha(?:s|ve) to|is to|are to)
+    nothing|nobody|no|not|nor|without|at least|by default|in general
+    ^(?:[A-Z]\w+ )?[A-Z]?\w{2,}(?<!s)s (?:should|have to|are to)
+""")  # fmt: skip
+"""What is said of more than one thing, or of how to work."""
+_FIRST = (
+    r"(?:i|we)(?:'ve| have| just| also| already| still)* (?!need|want|expect|use)(?:\w{3,}ed|saw|got|"
+    r"had|see|think|tink|believe|guess|suppose|assume|noticed|found|ran|tried|went|was|wonder)|let me|"
+    r"(?:i|we)(?:'ll| will|'m| am) (?!need|want)\w+"
+)
+REPORT = re.compile(rf"^(?:[\w ]{{1,20}}, |ok |hm+ |so |now |but |and )?(?:{_FIRST})\b", re.I)
+"""Somebody tells what they saw, think or do."""
+STRONG = any_of("never|always|from now on|whenever|don't|do not|please|you must|you should|forbidden")
+"""What obliges even in a report: "I think you should never..."."""
+COMPLAINT = any_of(
+    "(?:that|this|it|which|these|those) (?:really )?should(?:n't| not| never) (?:ever )?(?:happen|be|have)"
+)
+"""Something went wrong: it says that it should not have."""
 TASTE = any_of(r"""
     (?:i|we|users?|he|she|they|team|client|customer) (?:\w+ )?(?:prefers?|wants? (?!you\b)|likes?)
     (?:i|we|users?|he|she|they) (?:really )?(?:hates?|dislikes?|expects?)
@@ -100,12 +126,13 @@ _IMPERATIVE = any_of(_IMPERATIVES, _OPENERS)
 _REQUEST = any_of(r"""
     please|can you|could you|would you|i need you to|i want you to|i'd like you to|let's|help me
     we (?:still )?need|needs? to be
+    (?:^|[,;:] |and )(?:see|find out|figure out|check|look) (?:whether|if|why|how|what|into|at)
 """)  # fmt: skip
 POLITE = any_of(r"(?:can|could|would|will) you", _OPENERS)
 """A question that is an order."""
 TODO = any_of(r"""
     not (?:yet )?done|still (?:need|needs|have|to do|open|missing|failing|fails)|remaining
-    TODO|FIXME|follow[- ]?up|awaiting|open (?:question|item|issue|point)s?|unresolved|deferred
+    (?-i:TODO|FIXME)(?=[:(.,]|\s(?:in|at|for|left|is|are|list)\b|$)|follow[- ]?up|awaiting|open (?:question|item|issue|point)s?|unresolved|deferred
     (?:is|are|am|still|we're|i'm) (?:pending|waiting)|blocked (?:on|by)
     pending (?:review|approval|decision|question)s?
 """)  # fmt: skip

@@ -12,6 +12,7 @@ from its end. What is longer is pasted, and stays in the log."""
 MOST_SENTENCE = 320
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)", re.M)
 _END = re.compile(r"(?<=[.!?。！？])[\"')\]]?\s+(?=[^\sa-z])")
+_INFORMAL_END = re.compile(r"(?<=[a-z\d)]{2}[.!?])\s+(?=[^\s])")
 _BULLET = re.compile(r"^(?:[-*+•>]+|#{1,6}|\d{1,3}[.)])\s+(?:\[[ xX]?\]\s+)?")
 _LABEL = re.compile(r"^(?=[A-Z][A-Z _/-]{2,30}:\s)(?!TODO|FIXME)[A-Z][A-Z _/-]*:\s+(?=\S)")
 _SHORT = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st)\.)$", re.I)
@@ -57,7 +58,8 @@ def _split(line: str) -> list[str]:
     if len(line) > 4 * MOST_SENTENCE and ". " not in line[: 4 * MOST_SENTENCE]:
         return [line]
     out: list[str] = []
-    for piece in _END.split(line):
+    ends = _INFORMAL_END if line[0].islower() else _END
+    for piece in ends.split(line):
         if out and _SHORT.search(out[-1][-8:]):
             out[-1] = f"{out[-1]} {piece}"
         elif piece.strip():

@@ -35,7 +35,7 @@ _READ = re.compile(
     rf"'[^'\n]{{0,60}}'\s+){{0,4}}[\"']?(?P<path>/?{_FILE})"
 )
 _GONE = re.compile(
-    r"(?:^|[\n;&|(])\s*(?:sudo\s+)?(?:git\s+(?:-C\s+\S{1,200}\s+)?)?"
+    r"(?:^|[\n;&|(])[ \t]{0,20}(?:sudo\s+)?(?:git\s+(?:-C\s+\S{1,200}\s+)?)?"
     r"(?:(?P<rm>rm|unlink)|mv)\s+(?:-\S{1,40}\s+){0,5}(?P<paths>[^\n;&|]{1,2000})"
 )
 _LOOKS = re.compile(
@@ -102,7 +102,7 @@ def _shown(line: str) -> tuple[str, tuple[str, ...]]:
         last = line[cut.end() : end]
         if cut[0] == "|" and _FILTER.match(last):
             through.append(_JOINED.sub("", last).strip())
-        elif cut[0] == "|" or not (_TOLD.match(last) and not through or not last.strip()):
+        elif cut[0] == "|" or (last.strip() and (through or not _TOLD.match(last))):
             break
         end = cut.start()
     return line[:end].strip(), tuple(reversed(through))

@@ -87,7 +87,8 @@ def _person(message: Message, text: str) -> Iterator[Said]:
     if held is not None:
         yield held
     if asked and message.role is Role.USER:
-        whole = text if len(text) <= 300 and len(asked) > 1 else " ".join(asked)
+        joined = " ".join(asked)
+        whole = text if len(text) <= 300 and (len(asked) > 1 or len(joined) < 20) else joined
         yield Said(_row(message, "ask", clip(" ".join(whole.split()), 400)), asking=True)
 
 
@@ -137,7 +138,7 @@ class _Judge(NamedTuple):
         joined: list[tuple[str, Said]] = []
         for part in parts:
             one = self.clause(part)
-            stands = one.claims or grammar.HARD.search(part) or part.startswith("with no ")
+            stands = one.claims or obliges(part) or part.startswith("with no ")
             stands = stands and not grammar.ANAPHORA.match(part)
             if joined and not (stands and joined[-1][1].claims):
                 part = f"{joined.pop()[0]} {part}"
@@ -156,7 +157,7 @@ class _Judge(NamedTuple):
         names = tuple(slots.replaced(text))
         if text.rstrip().endswith("?") and not grammar.POLITE.match(text):
             return Said(_row(self.message, "ask", text), asking=True)
-        hard = grammar.HARD.search(text) is not None
+        hard = obliges(text)
         if grammar.NARRATED.match(text) and not hard:
             return Said(_row(self.message, "note", text))
         found = tuple(self._within(claim) for claim in slots.claims(text))
@@ -174,7 +175,9 @@ class _Judge(NamedTuple):
         self, text: str, hard: bool, found: tuple[Claim, ...], names: tuple[str, ...]
     ) -> RowKind:
         asking = grammar.asks(text)
+        weak = not asking and grammar.WEAK.search(text) and not grammar.REPORT.match(text)
         standing = not asking and grammar.STANDING.search(text)
+        standing = standing or (weak and grammar.GENERAL.search(text))
         if hard or (not self.long and (standing or grammar.TASTE.search(text))):
             return "rule"
         if grammar.TODO.search(text):
@@ -183,7 +186,7 @@ class _Judge(NamedTuple):
             return "decision"
         if found:
             return "fact"
-        if asking:
+        if asking or weak:
             return "ask"
         return "fact" if grammar.STATE.search(text) or grammar.EXACT.search(text) else "note"
 
@@ -246,6 +249,14 @@ def _assistant(message: Message, text: str) -> Iterator[Said]:
                 yield Said(_row(message, "note", line))
         else:
             yield Said(_row(message, "note", line))
+
+
+def obliges(text: str) -> bool:
+    """Whether a clause forbids or obliges; not by a report or a complaint about one thing."""
+    text = grammar.COMPLAINT.sub(" ", text)
+    if grammar.HARD.search(text) is None:
+        return False
+    return grammar.STRONG.search(text) is not None or grammar.REPORT.match(text) is None
 
 
 def is_hard(text: str) -> bool:
