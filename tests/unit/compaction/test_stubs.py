@@ -242,7 +242,7 @@ def test_what_comes_again_is_named() -> None:
     repeated = message(result("x" * 500), seq=3)
     said = same_text(repeated, 41, called("read", {"path": "a.py"}))
     assert said == "read: a.py: same as [@41]; recall(3)"
-    assert same_text(repeated, 41) == "same as [@41]"
+    assert same_text(repeated, 41) == "same as [@41]; recall(3)"
 
 
 # ---------------------------------------------------------------------- whatever the output

@@ -32,6 +32,14 @@ READS = [
     ("bash", {"command": "sed -n '1,40p' /app/a.py"}),
     ("run_shell_command", {"command": "cat /app/a.py"}),
 ]
+DELETES = [
+    ("bash", {"command": "rm /app/a.py"}),
+    ("bash", {"command": "cd /app && git rm -f '/app/a.py' && git commit -m x"}),
+    ("shell", {"command": ["bash", "-lc", "git -C /app mv /app/a.py /app/lib"]}),
+    ("delete_file", {"target_file": "/app/a.py"}),
+    ("apply_patch", {"input": "*** Begin Patch\n*** Delete File: /app/a.py\n*** End Patch"}),
+    ("editor", {"command": "delete", "path": "/app/a.py"}),
+]
 
 
 def files(talk: Sequence[Message]) -> dict[str, str | None]:
@@ -51,6 +59,26 @@ def test_edited_files(tool: str, arguments: dict[str, object]) -> None:
 @pytest.mark.parametrize(("tool", "arguments"), READS)
 def test_read_files(tool: str, arguments: dict[str, object]) -> None:
     assert files([call(1, tool, **arguments)]) == {"/app/a.py": "read"}
+
+
+@pytest.mark.parametrize(("tool", "arguments"), DELETES)
+def test_deleted_files(tool: str, arguments: dict[str, object]) -> None:
+    talk = [call(1, "edit", path="/app/a.py"), call(3, tool, **arguments)]
+    assert files(talk) == {"/app/a.py": "deleted"}
+    assert "deleted: /app/a.py (@3)" in epoch(talk).text
+
+
+def test_a_deleted_file_that_is_written_again_is_edited() -> None:
+    talk = [call(1, "bash", command="rm a.py b.py"), call(3, "write", path="a.py")]
+    assert files(talk) == {"a.py": "edited", "b.py": "deleted"}
+
+
+def test_a_moved_file_is_gone_from_where_it_was() -> None:
+    talk = [call(1, "bash", command="git mv src/a.py src/b.py")]
+    assert files(talk) == {"src/a.py": "deleted", "src/b.py": "edited"}
+    patch = "*** Begin Patch\n*** Update File: c.py\n*** Move to: d.py\n@@\n-x\n+y\n"
+    talk = [call(1, "apply_patch", input=patch)]
+    assert files(talk) == {"c.py": "deleted", "d.py": "edited"}
 
 
 def test_a_file_read_after_its_edit_stays_edited() -> None:

@@ -207,7 +207,7 @@ def _outcome(job: Job, outcome: Outcome) -> Iterator[Line]:
 def _above(tokens: int, budget: int | None) -> Iterator[Line]:
     """A budget that could not be kept."""
     if budget is not None and tokens > budget:
-        said = f"{tokens:,} tokens are more than the {budget:,} asked for; less would lose what must stay"
+        said = f"{tokens:,} tokens are more than the {budget:,} asked for; less would lose too much"
         yield receipts.fact("budget", (said, "yellow"))
 
 
