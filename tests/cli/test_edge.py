@@ -169,7 +169,7 @@ def test_a_reader_that_leaves_is_no_error(demo: Demo) -> None:
 
 @pytest.mark.skipif(os.name == "nt", reason="a shell of Unix closes the stream")
 def test_a_closed_output_is_no_error(demo: Demo) -> None:
-    command = ["sh", "-c", f'exec "{sys.executable}" -c \'{REAL}\' list --json >&-']
+    command = ["sh", "-c", f"exec \"{sys.executable}\" -c '{REAL}' list --json >&-"]
     done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from talks import agent, call, epoch, result, rows, said, user
 
 from clew.compaction.ledger import Add, Close, Operation, Supersede, asks_of, write_epoch
@@ -96,3 +97,13 @@ def test_a_narrative_has_its_share_and_no_more() -> None:
     assert len(made.text) <= 1_200
     assert "Line 0 of" in made.text
     assert "Never push to main." in made.text
+
+
+@pytest.mark.parametrize("answer", [
+    "I looked, but I cannot find where it is imported.", "The migration failed with exit code 3.",
+    "Not yet: I need the list of changes first.", "CI is still running, I will wait for it.",
+    "Which region should it run in?", "I have not started on the guide yet.",
+])  # fmt: skip
+def test_an_answer_that_leaves_the_work_undone_leaves_the_request_open(answer: str) -> None:
+    talk = [user(1, "Please run the migration of the billing tables."), agent(2, answer)]
+    assert states(talk) == [(1, "ask", "open")]

@@ -19,6 +19,8 @@ BOMBS = {
     "months": "may ", "numbers": "two hundred ", "cjk": "三時です。", "control": "\x01\x7f",
     "switch": "switch from ", "is": "a is ", "colons": "a: ", "not but": "not a ", "no": "no ",
     "Error": "Error ", "py": "a.py ", "dot py": ".py", "exit": "exit ", "ErrorX": "ErrorX",
+    "pronouns": "x, it ", "make": "make the a ", "call": "call the a ", "duty": "Ada approves ",
+    "saw": "i saw ", "sure": "make sure ", "should": "a should ", "of": "the a of ",
 }  # fmt: skip
 SIZE = 300_000
 
@@ -48,6 +50,7 @@ def test_long_lines(name: str) -> None:
 @pytest.mark.parametrize(
     "text",
     ["The port of server {} is 80.", "The w{0} x{0} limit is now {0}.", "The port is {} now.",
+     "The test {} of it is still missing.",
      "please do thing {}", "Never touch file{}.py.", "Thing {} is done, it works."],
 )  # fmt: skip
 def test_many_short_messages(text: str) -> None:

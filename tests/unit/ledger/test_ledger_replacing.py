@@ -1,4 +1,4 @@
-"""What replaces what, in one conversation, over epochs and in a fold; what is only supposed or denied
+"""What replaces what in a conversation, over epochs and in a fold; what is only supposed or denied
 replaces nothing."""
 
 from __future__ import annotations

@@ -39,6 +39,7 @@ i saw you used sudo: don't do that again, ever
 When you fix a bug, add a test for it.
 Only the release script may write to dist/.
 Tests must not sleep.
+This should never have more than ten rows.
 """.splitlines()
 ONE_OFF = """\
 I noticed a slow page this morning, find out whether the cache has to do with it.
@@ -55,6 +56,7 @@ it should be a bit darker
 I believe the loop must end before that, can you check?
 we had no logs at all yesterday
 This should not have happened.
+that should not have been deleted
 make sure the banner is blue
 the spinner has to stop when the page is loaded
 i suppose that is required by the linter

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import NamedTuple
+
+from clew.compaction.ledger.words import CHANGE, MORE
 
 
 class Claim(NamedTuple):
@@ -24,8 +27,19 @@ class Claim(NamedTuple):
         return f"{self.dimension}:{' '.join(self.scope)}"
 
 
-class Tone(NamedTuple):
-    """How a clause speaks: whether it says that something changes, or that it comes on top."""
+class Tone:
+    """How a clause speaks, looked at only when it claims something. `low`: all of it in lower
+    case; `part`: the part that claims, when that is not all."""
 
-    changes: bool
-    adds: bool
+    def __init__(self, low: str, part: str | None = None) -> None:
+        self._low, self._part = low, part
+
+    @cached_property
+    def changes(self) -> bool:
+        """Whether it says that something changes."""
+        return CHANGE.search(self._low) is not None
+
+    @cached_property
+    def adds(self) -> bool:
+        """Whether it says that something comes on top."""
+        return not self.changes and MORE.search(self._part or self._low) is not None

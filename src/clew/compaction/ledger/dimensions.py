@@ -46,7 +46,8 @@ _DIMENSIONS = (
     _D("timezone", ("zone",), near=False,
        noun=r"time ?zones?|times?|clocks?|timestamps?|hours"),
     _D("approver", ("person",), bag=True,
-       noun=r"approv\w+|authori[sz]e[sd]?|decides", thing=r"sign(?:s|ed)?[ -]?off|review(?:s|ed|er)?"),
+       noun=r"approv\w+|authori[sz]e[sd]?|decides",
+       thing=r"sign(?:s|ed)?[ -]?off|review(?:s|ed|er)?"),
     _D("owner", ("person",), bag=True,
        noun=r"own(?:s|er|ers|ed)?|on-call|pager|duty|shift|belongs?|handl\w+|leads|leading|led|"
             r"responsible|in charge|takes? over|took over|escalations?|runs",
@@ -66,7 +67,8 @@ _DIMENSIONS = (
        verb=r"(?:lives?|found|available|hosted|reachable|is|runs?|sits?|stands?|answers?|listens?|"
             r"resides?) at|moved to", drop="base"),
     _D("region", ("region",),
-       noun=r"regions?|hosted|runs?|running|data ?cent(?:er|re)|zone|deployed|lives?",
+       noun=r"regions?|hosted|stored|located|runs?|running|data ?cent(?:er|re)|zone|deployed|"
+            r"lives?",
        verb=r"(?:is|are|sits?|now) in"),
     _D("code", ("code", "quoted", "number"),
        noun=r"codes?", thing=r"passcodes?|pass(?:word|phrase)s?|pins?|secrets?", drop="rotation"),

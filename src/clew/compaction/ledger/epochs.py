@@ -9,6 +9,7 @@ import msgspec
 
 from clew.compaction.ledger.gather import Gathered, gather, holding
 from clew.compaction.ledger.page import Page, fitted, narrative_part
+from clew.compaction.ledger.pending import aged, is_request
 from clew.compaction.ledger.rows import Epoch, Operation, Row
 from clew.compaction.ledger.text import day, gone_line, heading
 from clew.domain.compactions import BodyItem, Inline
@@ -37,18 +38,20 @@ def write_epoch(
     told = narrative_part(narrative, room // _NARRATIVE, count)
     days = [day(time) for time in times]
     page = Page(heading(number, first, last, days, room, count), gone_line(found.gone), told,
-                first, room, count)  # fmt: skip
+                first, room, count, missing=found.aged)  # fmt: skip
     return _epoch(page, found, number, last)
 
 
 def fold(epochs: Sequence[Epoch], *, number: int, room: int, count: Count) -> Epoch:
     """One epoch in the place of several, oldest first: their rows but for the superseded ones."""
     rows = _unique(holding(epochs))
+    old = aged(rows, [row.seq for row in rows if is_request(row)])
     gone = sum(len(epoch.rows) + epoch.replaced for epoch in epochs) - len(rows)
+    rows = [row for row in rows if row not in old]
     first = min((epoch.first for epoch in epochs), default=0)
     last = max((epoch.last for epoch in epochs), default=0)
     head = heading(number, first, last, [day(row.at) for row in rows], room, count)
-    missing = sum(epoch.left_out for epoch in epochs)
+    missing = len(old) + sum(epoch.left_out for epoch in epochs)
     page = Page(head, "", "", first, room, count, missing=missing)
     return _epoch(page, Gathered(rows, gone, []), number, last)
 
@@ -73,8 +76,8 @@ def _unique(rows: list[Row]) -> list[Row]:
 
 
 def _joined(old: Row, new: Row) -> Row:
-    """Two epochs' rows of one file: an edit outlives a later look."""
-    if old.state == "edited" and new.state != "edited":
+    """Two epochs' rows of one file: what was done to it outlives a later look."""
+    if old.state in ("edited", "deleted") and new.state not in ("edited", "deleted"):
         return old
     if old.state != new.state:
         return new

@@ -3,6 +3,8 @@ and after which the agent does nothing more."""
 
 from __future__ import annotations
 
+import re
+
 from clew.compaction.ledger.rows import Row
 from clew.compaction.ledger.sentences import clip, sentences
 from clew.compaction.ledger.speech import Said, withdraws
@@ -59,8 +61,28 @@ def _opened(row: Row) -> Row:
 def _answers(message: Message) -> bool:
     if any(isinstance(part, ToolCall) for part in message.parts):
         return False
-    text = message.text
-    return bool(text.strip()) and not is_chatter(text)
+    text = message.text.strip()
+    return bool(text) and not is_chatter(text) and not _is_unfinished(text)
+
+
+_UNFINISHED = re.compile(
+    r"\b(?:not yet|can ?not|can'?t|could(?: not|n'?t)|unable to|have(?: not|n'?t) (?:yet )?"
+    r"(?:started|begun|done|found|finished)|"
+    r"i(?:'ll| will) (?:get to|do (?:it|that)|start|wait|look)|"
+    r"(?:still|now) (?:running|waiting|failing|fails)|waiting (?:for|on)|before i can|"
+    r"i need (?:you|your|the|to know|more)|(?:failed|fails) with)\b",
+    re.IGNORECASE,
+)
+"""Signs that an answer leaves the request open: it fails, waits or asks back."""
+_EDGE = 300
+"""Characters at both ends of an answer in which it says how it ends."""
+
+
+def _is_unfinished(text: str) -> bool:
+    """Whether an answer asks back, or says that the work is not done."""
+    short = len(text) <= 2 * _EDGE
+    ends = text.lower() if short else f"{text[:_EDGE]} {text[-_EDGE:]}".lower()
+    return text.endswith("?") or _UNFINISHED.search(ends) is not None
 
 
 def _gist(text: str) -> str:

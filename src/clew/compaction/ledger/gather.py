@@ -10,6 +10,7 @@ from clew.compaction.ledger.calls import Doings
 from clew.compaction.ledger.claim import Claim
 from clew.compaction.ledger.exchanges import Exchanges
 from clew.compaction.ledger.merge import Ledger
+from clew.compaction.ledger.pending import Pending
 from clew.compaction.ledger.rows import (
     Add,
     Close,
@@ -30,6 +31,8 @@ class Gathered(msgspec.Struct):
     rows: list[Row]
     replaced: int
     gone: list[Gone]
+    aged: int = 0
+    """What was left open so long ago that it is not shown."""
 
 
 def gather(
@@ -39,18 +42,23 @@ def gather(
     ledger, old_rows = _earlier(earlier)
     exchanges = Exchanges([row for row in old_rows if row.kind == "ask" and row.state == "open"])
     before = {(row.seq, row.text) for row in exchanges.open}
-    doings = Doings()
+    pending = Pending(old_rows)
+    doings = Doings(old_rows)
     for message in messages:
         doings.read(message)
         found = said(message)
         for one in found:
-            if not one.asking or one.row.kind != "ask":
+            if one.row.kind != "ask":
                 ledger.add(one.row, one.claims, one.replaces)
         exchanges.read(message, found)
+        pending.read(message, found)
     exchanges.finish()
+    for done in exchanges.ended:
+        pending.finish(f"done: {done.text}", done)
     by_seq = {message.seq: message for message in messages} if operations else {}
     for operation in operations:
-        _apply(operation, ledger, exchanges, by_seq)
+        _apply(operation, ledger, exchanges, pending, by_seq)
+    left = pending.standing()
     gone = [
         Gone(ledger.rows[place].seq, label_of(ledger.rows[place]))
         for place in sorted(ledger.dead)
@@ -59,14 +67,15 @@ def gather(
     gone += [
         Gone(row.seq, label_of(row)) for row in exchanges.closed if (row.seq, row.text) in before
     ]
+    gone += [Gone(row.seq, label_of(row)) for row in (*pending.closed, *doings.gone)]
     fresh = [row for row in exchanges.open if (row.seq, row.text) not in before]
     living = ledger.living()
     replaced = len(ledger.rows) - ledger.sealed - len(living) - ledger.repeated
     void = {ledger.rows[place].seq for place in ledger.dead}
     ended = [_without_void(row, void) for row in exchanges.ended]
-    rows = [*living, *fresh, *ended, *_new_files(doings, old_rows), *doings.errors(),
-            *doings.commands()]  # fmt: skip
-    return Gathered(rows, replaced, gone)
+    rows = [*living, *left, *fresh, *ended, *pending.ended, *doings.checklist(),
+            *_new_files(doings, old_rows), *doings.errors(), *doings.commands()]  # fmt: skip
+    return Gathered(rows, replaced, gone, pending.aged)
 
 
 def _without_void(done: Row, void: set[int]) -> Row:
@@ -92,7 +101,7 @@ def _earlier(epochs: Sequence[Epoch]) -> tuple[Ledger, list[Row]]:
     rows = holding(epochs)
     ledger = Ledger()
     for row in rows:
-        if row.kind in ("rule", "decision", "fact", "note") or row.state == "todo":
+        if row.kind in ("rule", "decision", "fact", "note"):
             ledger.add(row, _claims_of(row))
     ledger.dead.clear()
     ledger.seal()
@@ -117,8 +126,9 @@ def holding(epochs: Sequence[Epoch]) -> list[Row]:
 
 
 def _apply(
-    operation: Operation, ledger: Ledger, exchanges: Exchanges, by_seq: dict[int, Message]
-) -> None:
+    operation: Operation, ledger: Ledger, exchanges: Exchanges, pending: Pending,
+    by_seq: dict[int, Message],
+) -> None:  # fmt: skip
     """What a model proposed. It adds rows, and takes none away but by an explicit pair of seqs of
     which the older has one row that can be replaced, or one of the same slot."""
     match operation:
@@ -131,3 +141,4 @@ def _apply(
         case Close(seq):
             exchanges.close(seq, None)
             ledger.close(seq)
+            pending.close(seq)

@@ -18,7 +18,7 @@ _NAMED = re.compile(
     r"\b(?i:(?:is|are|be|was|get|gets) (?:now |internally |also )?)?(?P<as>(?i:called|named|"
     r"designated|known as|code-?named|label(?:l)?ed|renamed(?: to)?|dubbed)) |"
     r"(?<!never )\b(?:(?i:call|named|nicknamed|dubbed)|"
-    r"(?:(?i:team|company|client|every(?:one|body))|[A-Z][a-z]+) calls) "
+    r"(?:(?i:team|company|client|every(?:one|body))|[A-Z][a-z]+) (?:now )?calls) "
     r"(?i:the|our|my|this|that) (?P<calls>[\w' -]{2,40}?) |"
     r"\b(?P<by>(?:goes|go) by(?: the name(?: of)?)?) (?=[\"'“`]?[A-Z])|"
     r"\b(?i:refer to|renamed?|renaming) (?P<ref>[\w' -]{2,40}?) (?i:by the code ?name|as|by|to) )"
@@ -29,11 +29,17 @@ _NAMED = re.compile(
 _NAME_WORDS = frozenset(
     ("code", "codename", "name", "label", "nickname", "alias", "title", "internal", "official")
 )
+_NAMINGS = (
+    "name", "call", "label", "alias", "title", "designated", "known as", "dubbed", "refer to",
+    "goes by", "go by", "renam",
+)  # fmt: skip
+"""One of these stands wherever that expression finds something; a quick first look."""
 _INVOKED = re.compile(
     r"API|SDK|CLI|URL|\w+ly|\w+(?:tion|ing|ed)|(?:handle|help|load|read|writ|work|pars|serv|build|"
     r"wrapp|render)er|(?:end)?points?|functions?|methods?|services?|hooks?|callback|client|script|"
     r"command|tool|constructor|library|module|model|procedure|routine|database|first|last|later|here|"
-    r"there|too|tomorrow|today|tonight|anyway|back|code|thing|shot|office|customer|user"
+    r"there|too|tomorrow|today|tonight|anyway|back|code|thing|shot|office|customer|user|gateway",
+    re.I,
 )
 """What is no name when it ends "call the ...": then somebody runs or phones something."""
 _NEEDS_SUBJECT = frozenset(("name", "title", "alias", "named", "called"))
@@ -60,6 +66,9 @@ _SHAPES = re.compile(
 
 def name(text: str, tone: Tone) -> Claim | None:
     """What something is called."""
+    low = text.lower()
+    if not any(sign in low for sign in _NAMINGS):
+        return None
     match = _NAMED.search(text)
     if match is None or DENIES.search(text[: match.start("value")]):
         return None
@@ -126,7 +135,7 @@ _SIGNS = (
 def replaced(text: str) -> list[str]:
     """Names that a clause says are replaced by something else, compared as `same` has them."""
     low = text.lower()
-    if not any(sign in low for sign in _SIGNS) or UNSURE.search(text):
+    if not any(sign in low for sign in _SIGNS) or UNSURE.search(low):
         return []
     out: list[str] = []
     for pattern in _REPLACED:

@@ -150,7 +150,7 @@ def option(text: str, found: list[Value], tone: Tone) -> Claim | None:
 
 
 def _made(text: str, found: list[Value], tone: Tone) -> Claim | None:
-    """ "Make the page size 50": the subject, and right after it a typed value that ends the clause."""
+    """The claim of "make the page size 50": a subject, and then a typed value that ends it."""
     match = _MAKE.match(text)
     value = found[-1] if match and found else None
     if match is None or value is None or not _MADE_END.fullmatch(text, value.end):

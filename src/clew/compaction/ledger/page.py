@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.compaction.ledger.rows import Row
-from clew.compaction.ledger.shape import Picker
+from clew.compaction.ledger.shape import CHOICE, Picker, tier_of
 from clew.compaction.ledger.text import more_line, render, whole_paths
 
 Count = Callable[[str], int]
@@ -31,8 +31,8 @@ class Page(NamedTuple):
     """Where each row (by its id) stood among all, so that those of a message keep their order."""
 
     def left_out(self, left: Sequence[Row]) -> int:
-        """How many rows the text says are not here; remarks are a choice, not a record."""
-        return sum(row.kind != "note" for row in left) + self.missing
+        """How many rows the text says are not here, without those of which it holds a choice."""
+        return sum(tier_of(row) not in CHOICE for row in left) + self.missing
 
     def text(self, rows: Sequence[Row], left: Sequence[Row]) -> str:
         missing = self.left_out(left)

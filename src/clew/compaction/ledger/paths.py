@@ -24,9 +24,7 @@ _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 _BARE_FILES = ("Makefile", "Dockerfile", "LICENSE", "README")
 
 
-def touched(
-    name: str, arguments: Mapping[str, Any], raw: str
-) -> Iterator[tuple[str, str]]:
+def touched(name: str, arguments: Mapping[str, Any], raw: str) -> Iterator[tuple[str, str]]:
     """(path, "edited" or "read" or "deleted") for the files that the arguments of a call name."""
     state = _done_by(name, arguments.get("command"))
     for key in _PATHS:

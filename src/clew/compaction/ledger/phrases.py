@@ -103,6 +103,8 @@ def tail(
     """The last noun phrase of some words, with what prepositions join to it."""
     for at in range(len(words) - 1, -1, -1):
         word, low = words[at], words[at].lower()
+        if low in _DETERMINERS and at > 0 and words[at - 1].lower() in joiners:
+            continue  # "the page size of the export"
         if not word[0].isalnum() or (low in STOP and low not in joiners and not word.isupper()):
             return words[at + 1 :]
     return words

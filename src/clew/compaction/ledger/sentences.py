@@ -21,6 +21,17 @@ _CLAUSE = re.compile(
     r";\s+|,\s+but\s+|\s+(?=with no\s))",
     re.I,
 )
+_WORD = re.compile(r"[^\W_]")
+_PIECE = re.compile(
+    r"(?<=[,;:.!?)])\s+|"
+    r"\s+(?=(?:and|but|or|unless|except|because|so that|then|instead of|rather than|with|for)\s)"
+)
+_BINDS = re.compile(
+    r"\b(?:not?|never|none|nor|without|except|unless|only|must|always|avoid|cannot|forbid\w*|"
+    r"instead)\b|n[\'’]t\b",
+    re.I,
+)
+_EXACT = re.compile(r"\d|[`\"]|\w/\w|\w\.[a-z]\w{0,6}\b|\w_\w")
 
 
 class Sentence(NamedTuple):
@@ -45,13 +56,13 @@ def sentences(text: str) -> Iterator[Sentence]:
     """The sentences of a text. Lines end sentences; so does a full stop before a capital."""
     for number, raw in enumerate(prose(text).splitlines()):
         line = _BULLET.sub("", raw.strip(), count=1)
-        if not line or line.isspace():
+        if not _WORD.search(line):
             continue
         label = ""
         if match := _LABEL.match(line):
             label, line = match[0].rstrip(": "), line[match.end() :]
         for piece in _split(line):
-            yield Sentence(_clip(piece), label, number)
+            yield Sentence(clip(piece, MOST_SENTENCE), label, number)
 
 
 def _split(line: str) -> list[str]:
@@ -60,18 +71,44 @@ def _split(line: str) -> list[str]:
     out: list[str] = []
     ends = _INFORMAL_END if line[0].islower() else _END
     for piece in ends.split(line):
-        if out and _SHORT.search(out[-1][-8:]):
+        if out and out[-1][-1] == "." and _SHORT.search(out[-1][-8:]):
             out[-1] = f"{out[-1]} {piece}"
-        elif piece.strip():
+        elif _WORD.search(piece):
             out.append(piece.strip())
     return out
 
 
-def _clip(text: str) -> str:
-    return text if len(text) <= MOST_SENTENCE else clip(text, MOST_SENTENCE)
-
-
 def clip(text: str, most: int) -> str:
+    """A text of at most `most` characters, each cut marked with "…": its beginning, and of the
+    rest first what denies, obliges, or names files and exact values."""
+    if len(text) <= most:
+        return text
+    pieces = _PIECE.split(text)
+    order = sorted(range(1, len(pieces)), key=lambda i: (-_worth(pieces[i]), i))
+    chosen: dict[int, str] = {}
+    left = most - 2  # for the mark at the end
+    for i in (0, *order):
+        piece = pieces[i]
+        room = left if i else max(left // 3, left - sum(map(len, pieces[1:])))
+        if len(piece) > room and (i == 0 or (room >= 40 and _worth(piece))):
+            piece = ends(piece, room)
+        if len(piece) <= room:
+            chosen[i] = piece
+            left -= len(piece) + 3
+        if left < 8:
+            break
+    out = ""
+    for i in sorted(chosen):
+        gap = "" if not out else " " if i - 1 in chosen else " … "
+        out += gap + chosen[i]
+    return out if len(pieces) - 1 in chosen else f"{out} …"
+
+
+def _worth(piece: str) -> int:
+    return 2 * (_BINDS.search(piece) is not None) + (_EXACT.search(piece) is not None)
+
+
+def ends(text: str, most: int) -> str:
     """A text of at most `most` characters: its start and its end."""
     if len(text) <= most:
         return text

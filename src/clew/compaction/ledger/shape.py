@@ -3,6 +3,8 @@
 Kinds come in the order of what an agent cannot do without: rules, open requests, what was edited,
 exact values and decisions, errors, commands, what was read, what is done, remarks. In a first pass
 each kind has at most its share of the room; in a second, what is left goes round in the same order.
+What only looked, and files that are only named somewhere, are worth little: they have a small share
+and no more.
 """
 
 from __future__ import annotations
@@ -19,11 +21,17 @@ Count = Callable[[str], int]
 TIERS: tuple[tuple[str, float], ...] = (
     ("rule", 0.6), ("ask", 0.15), ("edited", 0.4), ("value", 0.4), ("decision", 0.15),
     ("error", 0.1), ("command", 0.08), ("read", 0.15), ("done", 0.15), ("fact", 0.08),
-    ("seen", 0.1), ("note", 0.05),
+    ("note", 0.05), ("seen", 0.06), ("look", 0.02),
 )  # fmt: skip
 """Tiers in their order, and the share of the room that each may take at first. Edited files have
 theirs before all others: none may be missing, and their share bounds them."""
 _FILES = ("edited", "read", "seen")
+_SCANT = ("seen", "look")
+"""Tiers that never take more than their share, whatever is left."""
+MOST_NAMED = 60
+"""Files that are only named somewhere which stand in one epoch, at most: the newest."""
+CHOICE = ("note", *_SCANT)
+"""Tiers of which an epoch holds a choice and no record: what is not there is not missing."""
 _DEAR = {"money": 0.6, "approver": 0.4, "code": 0.4}
 """Dimensions of rules that are dearest to break: limits, approvals, secrets."""
 MOST_NOTES = 400
@@ -34,7 +42,9 @@ _HOPELESS = 25
 
 def tier_of(row: Row) -> str:
     if row.kind == "file":
-        return row.state or "seen"
+        return "edited" if row.state == "deleted" else row.state or "seen"
+    if row.kind in ("command", "error") and row.state == "looked":
+        return "look"
     if row.kind in ("fact", "decision"):
         if row.state == "user" and (row.slot or row.value or row.kind == "decision"):
             return "value"
@@ -80,15 +90,22 @@ class Picker:
     def fill(self, room: int) -> None:
         left = room
         for name, share in sorted(TIERS, key=lambda tier: tier[0] != "edited"):
-            left -= self._take(name, min(left, int(room * share)))
-        self.refill(left)
+            if name != "look":
+                left -= self._take(name, min(left, int(room * share)))
+        left -= self._refilled(left)
+        if not any(rows for name, rows in self._waiting.items() if name not in CHOICE):
+            self._take("look", min(left, int(room * dict(TIERS)["look"])))
 
     def refill(self, room: int) -> bool:
         """Whether anything more was taken."""
-        before = len(self.rows)
+        return self._refilled(room) > 0
+
+    def _refilled(self, room: int) -> int:
+        left = room
         for name, _ in TIERS:
-            room -= self._take(name, room)
-        return len(self.rows) > before
+            if name not in _SCANT:
+                left -= self._take(name, left)
+        return room - left
 
     def left(self) -> list[Row]:
         chosen = {id(row) for row in self.rows}
@@ -130,7 +147,7 @@ class Picker:
                 "\n".join(["## Files", *file_lines(members[:end], self._whole)]) + "\n"
             )
 
-        low, high = 0, len(members)
+        low, high = 0, min(len(members), MOST_NAMED) if name == "seen" else len(members)
         while low < high:
             middle = (low + high + 1) // 2
             if cost(middle) <= most:

@@ -1,4 +1,4 @@
-"""Commands of a shell as text: what they run, through what they are shown, what they do to files."""
+"""Commands of a shell: what they run, what their output is shown through, what files they touch."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ _FILE = r"(?:[\w@.+~-]{0,80}/){0,12}[\w@.+-]{1,80}\.[A-Za-z]\w{0,7}"
 _EDIT = re.compile(
     r"(?:>>?\s*|\btee\s+(?:-a\s+)?|"
     r"\bsed\s+-i\S*\s+(?:''\s+)?(?:'[^'\n]{0,300}'|\"[^\"\n]{0,300}\"|\S{1,200})\s+|"
-    r"\b(?:git\s+)?mv\s+(?:-\w+\s+)*(?:[^\s;|&]{1,200}\s+)?|"
     rf"\btouch\s+)[\"']?(?P<path>/?{_FILE})"
 )  # fmt: skip
 _READ = re.compile(
@@ -36,14 +35,20 @@ _READ = re.compile(
 )
 _GONE = re.compile(
     r"(?:^|[\n;&|(])[ \t]{0,20}(?:sudo\s+)?(?:git\s+(?:-C\s+\S{1,200}\s+)?)?"
-    r"(?:(?P<rm>rm|unlink)|mv)\s+(?:-\S{1,40}\s+){0,5}(?P<paths>[^\n;&|]{1,2000})"
+    r"(?:rm|unlink|(?P<mv>mv))\s+(?:-\S{1,40}\s+){0,5}(?P<paths>[^\n;&|]{1,2000})"
 )
+_AS_IT_STANDS = re.compile(r"[^<>$(){}*?\[\]]{1,300}")
 _LOOKS = re.compile(
     r"(?:[\w./-]*/)?(?:grep|egrep|rg|ag|cat|head|tail|less|ls|find|fd|sed -n|wc|nl|tree|"
     r"git (?:show|diff|log|blame|grep|status|branch)|diff|echo|printf|which|awk|jq|stat|file|du|"
     r"pwd|cd|sleep|type|env)\b"
 )
 _PLAIN = re.compile(r"(?:sed -i|rm|mv|cp|touch|mkdir|chmod|git (?:add|rm|mv)|open|code)\b")
+_BUILDS = re.compile(
+    r"(?:npx\s+|bunx\s+)?(?:(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?(?:build|check|compile|typecheck|"
+    r"type-check)|tsc|tsgo|vue-tsc|make(?:\s+(?:all|build))?$|cargo\s+(?:build|check)|"
+    r"go\s+(?:build|vet)|mvn\s+compile|\S*gradlew?\s+build)(?![\w:-])"
+)
 
 
 class Command(NamedTuple):
@@ -119,15 +124,26 @@ def is_plain(what: str) -> bool:
     return looks_only(what) or _PLAIN.match(what) is not None
 
 
+def builds(what: str) -> bool:
+    """Whether a command compiles or checks all of a project."""
+    return _BUILDS.match(what) is not None
+
+
 def handled(command: str) -> Iterator[tuple[str, str]]:
     """(path, "edited" or "read" or "deleted") for the files that a command names."""
     command = command[:MOST_COMMAND]
     for match in _READ.finditer(command):
         yield match["path"], "read"
     for match in _GONE.finditer(command):
-        paths = [word.strip("\"'") for word in match["paths"].split()]
-        for path in paths[:200] if match["rm"] else paths[:1] if len(paths) == 2 else ():
-            if is_file(path) and not path.startswith("-") and not set(path) & set("<>$(){}"):
-                yield path, "deleted"
+        paths = [path for word in match["paths"].split() if (path := word.strip("\"'"))]
+        to = paths.pop() if match["mv"] and len(paths) > 1 else ""
+        yield from ((path, "deleted") for path in paths[:200] if _is_named(path))
+        if _is_named(to):
+            yield to, "edited"
     for match in _EDIT.finditer(command):
         yield match["path"], "edited"
+
+
+def _is_named(word: str) -> bool:
+    """Whether a word of a command names a file as it stands, without a variable or a pattern."""
+    return not word.startswith("-") and _AS_IT_STANDS.fullmatch(word) is not None and is_file(word)

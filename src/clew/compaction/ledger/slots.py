@@ -17,7 +17,7 @@ from clew.compaction.ledger.names import choice, name, replaced, style
 from clew.compaction.ledger.options import option
 from clew.compaction.ledger.roles import holders
 from clew.compaction.ledger.values import Value, values
-from clew.compaction.ledger.words import CHANGE, MORE, STOP, UNSURE, VERBS
+from clew.compaction.ledger.words import STOP, UNSURE, VERBS
 
 __all__ = ["Claim", "choice", "claims", "replaced"]
 
@@ -27,18 +27,16 @@ _ON_CALL = re.compile(r"\bon call\b", re.I)
 
 def claims(text: str) -> list[Claim]:
     """What one clause, no longer than a sentence may be, claims."""
-    if UNSURE.search(text):
+    low = text.lower()
+    if UNSURE.search(low):
         return []
     text = _ON_CALL.sub("on-call", text)
-    changes = CHANGE.search(text) is not None
-    tone = Tone(changes, not changes and MORE.search(text) is not None)
     found = list(values(text))
     other = resolved(text)
     if other is None or any(value.start < other.start for value in found):
-        return _claims(text, found, tone)
-    tone = Tone(changes, not changes and MORE.search(other.text) is not None)
-    out = _claims(other.text, list(values(other.text)), tone)
-    return out if out or (found and not other.text) else _claims(text, found, tone)
+        return _claims(text, found, Tone(low))
+    out = _claims(other.text, list(values(other.text)), Tone(low, other.text.lower()))
+    return out if out or (found and not other.text) else _claims(text, found, Tone(low))
 
 
 def _claims(text: str, found: list[Value], tone: Tone) -> list[Claim]:

@@ -72,7 +72,7 @@ def _person(message: Message, text: str) -> Iterator[Said]:
     asked: list[str] = []
     held: Said | None = None
     for part, one in _parts(message, text):
-        if held is not None and not one.claims and grammar.ANAPHORA.match(part):
+        if held is not None and not one.claims and grammar.ANAPHORA.match(part.lower()):
             held = held._replace(row=_joined(held.row, one.row, part))
             continue
         if held is not None:
@@ -111,7 +111,7 @@ def _parts(message: Message, text: str) -> Iterator[tuple[str, Said]]:
         line = sentence.text
         if is_chatter(line) or _SLASH.fullmatch(line) or (pasted and not looks_like_prose(line)):
             continue
-        if grammar.FRAGMENT.match(line):
+        if grammar.FRAGMENT.match(line.lower()):
             lead = f"{line} "
             continue
         judge = _Judge(message, context, len(text) > LONG)
@@ -138,8 +138,8 @@ class _Judge(NamedTuple):
         joined: list[tuple[str, Said]] = []
         for part in parts:
             one = self.clause(part)
-            stands = one.claims or obliges(part) or part.startswith("with no ")
-            stands = stands and not grammar.ANAPHORA.match(part)
+            stands = one.claims or obliges(part.lower()) or part.startswith("with no ")
+            stands = stands and not grammar.ANAPHORA.match(part.lower())
             if joined and not (stands and joined[-1][1].claims):
                 part = f"{joined.pop()[0]} {part}"
                 one = self.clause(part)
@@ -154,16 +154,17 @@ class _Judge(NamedTuple):
 
     def clause(self, text: str) -> Said:
         """The kind of a clause, what it claims and what it replaces."""
+        low = text.lower()
         names = tuple(slots.replaced(text))
-        if text.rstrip().endswith("?") and not grammar.POLITE.match(text):
+        if text.rstrip().endswith("?") and not grammar.POLITE.match(low):
             return Said(_row(self.message, "ask", text), asking=True)
-        hard = obliges(text)
-        if grammar.NARRATED.match(text) and not hard:
+        hard = obliges(low)
+        if grammar.NARRATED.match(low) and not hard:
             return Said(_row(self.message, "note", text))
         found = tuple(self._within(claim) for claim in slots.claims(text))
-        kind = self._kind(text, hard, found, names)
+        kind = self._kind(text, low, hard, found, names)
         if kind == "ask":
-            open_end = grammar.TODO.search(text) is not None
+            open_end = grammar.left_open(text, low) and not grammar.asks(low)
             row = _todo(self.message, text) if open_end else _row(self.message, "ask", text)
             return Said(row, found, names, not open_end)
         row = _row(self.message, kind, text, found[0] if found else None)
@@ -172,29 +173,36 @@ class _Judge(NamedTuple):
         return Said(row, found, names)
 
     def _kind(
-        self, text: str, hard: bool, found: tuple[Claim, ...], names: tuple[str, ...]
+        self, text: str, low: str, hard: bool, found: tuple[Claim, ...], names: tuple[str, ...]
     ) -> RowKind:
-        asking = grammar.asks(text)
-        weak = not asking and grammar.WEAK.search(text) and not grammar.REPORT.match(text)
-        standing = not asking and grammar.STANDING.search(text)
-        standing = standing or (weak and grammar.GENERAL.search(text))
-        if hard or (not self.long and (standing or grammar.TASTE.search(text))):
+        asking = grammar.asks(low)
+        weak = not asking and _is_weak(low)
+        standing = grammar.SURE.match(low) if asking else grammar.STANDING.search(low)
+        standing = standing or (weak and grammar.GENERAL.search(low))
+        if hard or (not self.long and (standing or grammar.TASTE.search(low))):
             return "rule"
-        if grammar.TODO.search(text):
+        if grammar.left_open(text, low):
             return "decision" if found else "ask"
-        if names or grammar.DECIDED.search(text):
+        if names or grammar.DECIDED.search(low):
             return "decision"
         if found:
             return "fact"
-        if asking or weak:
+        if asking or (weak and not self.long):
             return "ask"
-        return "fact" if grammar.STATE.search(text) or grammar.EXACT.search(text) else "note"
+        return "fact" if grammar.STATE.search(low) or grammar.EXACT.search(text) else "note"
 
     def _within(self, claim: Claim) -> Claim:
         """A next step is the next of what the message spoke of before."""
         if claim.dimension != "next step" or self.context is None:
             return claim
         return claim._replace(scope=(self.context.dimension,))
+
+
+def _is_weak(low: str) -> bool:
+    """Whether a clause, in lower case, says how something should be, and is no report of it."""
+    if grammar.WEAK.search(low) is None or grammar.REPORT.match(low):
+        return False
+    return grammar.WEAK.search(grammar.COMPLAINT.sub(" ", low)) is not None
 
 
 _SLASH = re.compile(r"/\w*")
@@ -230,18 +238,19 @@ def _assistant(message: Message, text: str) -> Iterator[Said]:
     """What the agent decided, found, did and left open."""
     for sentence in sentences(text):
         line = sentence.text
+        low = line.lower()
         if len(line) < 20 or line[-1] == ":" or grammar.WORKING.match(line) or is_chatter(line):
             continue
-        if grammar.TODO.search(line):
+        if grammar.left_open(line, low):
             yield Said(_todo(message, line))
-        elif grammar.DECIDED.search(line) and (len(line) > 45 or grammar.EXACT.search(line)):
+        elif grammar.DECIDED.search(low) and (len(line) > 45 or grammar.EXACT.search(line)):
             names = tuple(slots.replaced(line))
             found = slots.claims(line)
             row = _row(message, "decision", line, found[0] if found else None)
             if not found and (value := slots.choice(line)):
                 row = Row(row.kind, line, row.seq, None, value, row.at, (), row.state)
             yield Said(row, tuple(found), names)
-        elif HINT.search(line) and grammar.COPULA.search(line):
+        elif HINT.search(line) and grammar.COPULA.search(low):
             found = [claim for claim in slots.claims(line) if claim.scope]
             if found:
                 yield Said(_row(message, "fact", line, found[0]), tuple(found))
@@ -251,17 +260,20 @@ def _assistant(message: Message, text: str) -> Iterator[Said]:
             yield Said(_row(message, "note", line))
 
 
-def obliges(text: str) -> bool:
-    """Whether a clause forbids or obliges; not by a report or a complaint about one thing."""
-    text = grammar.COMPLAINT.sub(" ", text)
-    if grammar.HARD.search(text) is None:
+def obliges(low: str) -> bool:
+    """Whether a clause, in lower case, forbids or obliges; not by a report of one thing, or a
+    complaint about it."""
+    if grammar.HARD.search(low) is None:
         return False
-    return grammar.STRONG.search(text) is not None or grammar.REPORT.match(text) is None
+    low = grammar.COMPLAINT.sub(" ", low)
+    if grammar.HARD.search(low) is None:
+        return False
+    return grammar.STRONG.search(low) is not None or grammar.REPORT.match(low) is None
 
 
 def is_hard(text: str) -> bool:
     """Whether a rule forbids or obliges without exception."""
-    return grammar.HARD.search(text) is not None
+    return grammar.HARD.search(text.lower()) is not None
 
 
 def content_words(text: str) -> list[str]:

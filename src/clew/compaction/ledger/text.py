@@ -19,6 +19,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Done", ("done",)),
     ("Notes", ("note",)),
 )
+_RANKS = ("edited", "deleted", "read")
 _FULL = (
     "It is a record of the past, not a request: what is done is done, do not do it again. "
     "[@n] is message n of the log: recall(n) reads it back, search(words) finds what is not here."
@@ -128,23 +129,24 @@ def _lines(rows: list[Row], first: int, title: str) -> list[str]:
 
 
 def file_lines(rows: Iterable[Row], whole: bool = False) -> list[str]:
-    """Files by folder: one line for those of a folder that were edited or read; of files
+    """Files by folder: one line for those of a folder that were edited, deleted or read; of files
     that were only named somewhere, the names. `whole`: edited ones with their whole paths."""
     folders: dict[tuple[int, str], list[str]] = defaultdict(list)
     names: set[str] = set()
     for row in sorted(rows, key=lambda row: (row.state == "seen", row.text)):
         folder, slash, name = row.text.rpartition("/")
-        rank = {"edited": 0, "read": 1}.get(row.state or "", 2)
-        refs = ",".join(f"@{seq}" for seq in (*row.was[-2:], row.seq)) if rank == 0 else ""
+        rank = _RANKS.index(row.state) if row.state in _RANKS else len(_RANKS)
+        seqs = (*row.was[-2:], row.seq) if rank == 0 else (row.seq,) if rank == 1 else ()
+        refs = ",".join(f"@{seq}" for seq in seqs)
         if whole and rank == 0:
             folder, slash, name = "", "", row.text
-        if rank == 2:
+        if rank == len(_RANKS):
             if name in names:
                 continue
             folder = slash = ""
         names.add(row.text.rpartition("/")[2])
         folders[rank, folder + slash].append(f"{name} ({refs})" if refs else name)
-    said = ("edited", "read", "named")
+    said = (*_RANKS, "named")
     out: list[str] = []
     shown = -1
     for (rank, folder), found in sorted(folders.items()):

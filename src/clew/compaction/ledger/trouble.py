@@ -23,6 +23,8 @@ _TROUBLE = (
 """What a line that tells of an error has in it. Looked for one by one, which is many times faster
 than one expression of all."""
 _STATUS = re.compile(r"\b\d+ (?:passed|failed|errors?|warnings?|tests?)\b.{0,80}", re.I)
+_NONE = re.compile(r"\b(?:0|no|No|zero) (?:errors?|failed|failures?)\b")
+"""What tells that nothing failed."""
 _FAILS = re.compile(
     r"\s{0,20}(?:error|failed|could not|cannot|exception|traceback|invalid)\b", re.I
 )
@@ -56,6 +58,7 @@ def errors_of(text: str) -> tuple[str, str]:
     """The first and the last line that tell of an error; empty when there are none."""
     if len(text) > 2 * MOST_OUTPUT:
         text = text[:MOST_OUTPUT] + "\n" + text[-MOST_OUTPUT:]
+    text = _NONE.sub("", text)
     starts = [at for word in _TROUBLE if (at := _find(text, word)) >= 0]
     if not starts:
         return "", ""

@@ -81,31 +81,30 @@ _GROUP_OF = {word: group for group in _GROUPS for word in group}
 CHANGE = re.compile(
     r"\b(?:now|new|no longer|any ?more|instead|from now on|going forward|henceforth|as of|actually|"
     r"updat(?:e|ed)|correction|chang(?:e|ed|es)|moved?|switch(?:ed|ing)?|scratch that|revis\w+|"
-    r"replac\w+|rotat\w+|relocat\w+|migrated|shifted|rebased|rather|renam\w+|overrid\w+|supersed\w+|retired|previous(?:ly)?|"
+    r"replac\w+|rotat\w+|relocat\w+|migrated|shifted|rebased|rather|renam\w+|overrid\w+|"
+    r"supersed\w+|retired|previous(?:ly)?|(?:is|are) (?:away|on leave|on vacation|off sick)|"
+    r"stepped down|handed over|"
     r"extended|postponed|bump(?:ed)?|raised?|lower(?:ed)?|increas\w+|decreas\w+|reduc\w+|"
     r"became|becomes|took over|takes over|taken over|slipped|pushed (?:back|out|to)|"
     r"brought forward|ignore (?:the|my) (?:earlier|previous|old)|on second thought|"
     r"change of plans?|"
-    r"not .{1,30} but|make (?:it|that)|let's do)\b",
-    re.I,
+    r"not .{1,30} but|make (?:it|that)|let's do)\b"
 )
-"""Signs that a statement changes an earlier one."""
+"""Signs that a statement, in lower case, changes an earlier one."""
 MORE = re.compile(
     r"\b(?:also|additional(?:ly)?|in addition|as well|another|besides|on top of that|second|"
-    r"secondary|plus|extra|both|alongside|too(?=[.,;!]|$))\b",
-    re.I,
+    r"secondary|plus|extra|both|alongside|too(?=[.,;!]|$))\b"
 )
-"""Signs that a statement adds to earlier ones."""
+"""Signs that a statement, in lower case, adds to earlier ones."""
 UNSURE = re.compile(
     r"^(?:so |and |but |also,? )?(?:if|when|whenever|unless|suppose|supposing|assuming|imagine|"
     r"in case|what if|as long as|until|once)\b|"
     r"\b(?:might|could(?! you)|maybe|perhaps|probably|possibly|consider|considering|"
     r"thinking (?:of|about)|propos\w+|suggest\w*|wonder\w*|would be|hypothetical\w*|"
-    r"for example|e\.g\.|what if|if we)\b",
-    re.I,
+    r"for example|e\.g\.|what if|if we)\b"
 )
-"""Signs that a clause supposes, proposes or makes conditions: then it claims and replaces
-nothing."""
+"""Signs that a clause, in lower case, supposes, proposes or makes conditions: then it claims and
+replaces nothing."""
 DENIES = re.compile(
     r"\b(?:never|do not|don'?t|not|no longer|avoid|without|stop|instead of|rather than|isn't|"
     r"aren't|wasn't|won't|shouldn't|mustn't|cannot|can't|nor|neither)\b",

@@ -1,4 +1,4 @@
-"""Lists of things to do that an agent keeps with a tool, whatever the tool is called."""
+"""The list of things to do that an agent keeps with a tool, whatever the tool is called."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ _MOST = 100
 """Items of one list that are read."""
 
 
-class Todos:
+class Checklist:
     """The newest list, item by item: text and state."""
 
     def __init__(self) -> None:
         self.known = False
         """Whether there was any list."""
         self._items: dict[str, tuple[str, str]] = {}
-        self._seq, self._at = 0, None
+        self._seq = 0
+        self._at: int | None = None
 
     def read(self, arguments: Mapping[str, Any], seq: int, at: int | None) -> None:
         """Take over the list that a call holds, if it holds one; one that says `merge` changes
@@ -49,7 +50,7 @@ class Todos:
         parts = [f"{text} (begun)" if state in _UNDERWAY else text for text, state in left]
         over = len(self._items) - len(left)
         text = f"Todo list{f', {over} done' if over else ''}: {clip('; '.join(parts), 500)}"
-        return Row("ask", text, self._seq, SLOT, None, self._at, (), "todo")
+        return Row("ask", text, self._seq, SLOT, None, self._at, (), "listed")
 
 
 def _kept(
