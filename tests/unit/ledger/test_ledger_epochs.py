@@ -15,8 +15,7 @@ from clew.compaction.ledger import (
     epoch_of,
     fold,
     inline_of,
-    rules_of,
-    values_of,
+    rows_of,
     write_epoch,
 )  # fmt: skip
 from clew.domain.compactions import Inline, Ref
@@ -164,5 +163,6 @@ def test_what_a_check_asks_for() -> None:
     talk = said(
         "Never push to main.", "The session TTL is 900 seconds.", "The session TTL is 60 seconds."
     )
-    assert [row.text for row in rules_of(talk)] == ["Never push to main."]
-    assert [row.value for row in values_of(talk)] == ["60 seconds"]
+    found = rows_of(talk)
+    assert [row.text for row in found if row.kind == "rule"] == ["Never push to main."]
+    assert [row.value for row in found if row.kind == "fact"] == ["60 seconds"]

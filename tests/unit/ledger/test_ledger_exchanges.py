@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from talks import agent, call, epoch, result, rows, said, user
 
-from clew.compaction.ledger import Add, Close, Operation, Supersede, asks_of, write_epoch
+from clew.compaction.ledger import Add, Close, Operation, Supersede, rows_of, write_epoch
 from clew.domain.messages import Message
 
 
@@ -53,13 +53,13 @@ def test_an_earlier_epochs_request_is_told_to_be_done() -> None:
     assert "## Done" in new.text
 
 
-def test_asks_of_gives_those_that_are_open() -> None:
+def test_the_rows_tell_which_are_open() -> None:
     talk = [
         user(1, "Fix it, please."),
         agent(2, "It is fixed, all tests pass."),
         user(3, "Ship it?"),
     ]
-    assert [row.seq for row in asks_of(talk)] == [3]
+    assert [row.seq for row in rows_of(talk) if row.kind == "ask"] == [3]
 
 
 def with_operations(talk: list[Message], *operations: Operation) -> str:

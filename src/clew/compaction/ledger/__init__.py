@@ -3,12 +3,12 @@ log, made without a model. `write_epoch` makes it, `fold` makes one of several."
 
 from __future__ import annotations
 
-from clew.compaction.ledger.checks import asks_of, rows_of, rules_of, values_of
+from clew.compaction.ledger.checks import rows_of
 from clew.compaction.ledger.epochs import epoch_of, fold, inline_of, write_epoch
 from clew.compaction.ledger.gather import holding
 from clew.compaction.ledger.rows import Add, Close, Epoch, Operation, Row, RowKind, Supersede
 
 __all__ = [
-    "Add", "Close", "Epoch", "Operation", "Row", "RowKind", "Supersede", "asks_of", "epoch_of",
-    "fold", "holding", "inline_of", "rows_of", "rules_of", "values_of", "write_epoch",
+    "Add", "Close", "Epoch", "Operation", "Row", "RowKind", "Supersede", "epoch_of",
+    "fold", "holding", "inline_of", "rows_of", "write_epoch",
 ]  # fmt: skip
