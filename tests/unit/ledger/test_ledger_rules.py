@@ -4,7 +4,7 @@ thing, answers to what the agent said last."""
 from __future__ import annotations
 
 import pytest
-from talks import rows, said, user
+from talks import agent, rows, said, user
 
 STANDING = """\
 Make sure every migration can be rolled back.
@@ -83,3 +83,27 @@ def test_a_request_in_lower_case_is_taken_apart_as_well() -> None:
 def test_how_one_thing_should_be_ends_with_its_answer() -> None:
     (row,) = rows([user(1, "the sidebar should have the colour of the header")], "ask")
     assert row.state == "open"
+
+
+@pytest.mark.parametrize(("rule", "once"), [
+    ("Always reply in German.", "For this one reply only, answer in English."),
+    ("Always use metric units.", "For this table use imperial units."),
+    ("Never use the staging database.", "Just this once, use the staging database."),
+    ("The audit log uses Kafka.", "For the queue use Redis instead of Kafka."),
+])  # fmt: skip
+def test_what_is_meant_for_one_thing_replaces_nothing(rule: str, once: str) -> None:
+    talk = [user(1, rule), agent(2, "Noted, from here on."), user(3, once), agent(4, "Here it is.")]
+    assert rule in [row.text for row in rows(talk)]
+
+
+def test_never_mind_is_no_rule() -> None:
+    assert rows([user(1, "Never mind.")]) == []
+
+
+@pytest.mark.parametrize("text", [
+    "Antworte immer auf Deutsch und pushe niemals auf den Hauptzweig.", "不要删除 data 目录。",
+])  # fmt: skip
+def test_what_is_said_in_another_language_is_kept_and_never_done(text: str) -> None:
+    found = rows([user(1, text), agent(2, "Verstanden, so mache ich es.")])
+    assert text in [row.text for row in found]
+    assert "done" not in [row.kind for row in found]

@@ -67,7 +67,11 @@ class Ledger:
             hit += self._overtaken(claim, row)
         for name in names:
             places = self._value.get(name, ())
-            hit += [p for p in places if self.rows[p].seq <= row.seq and _may(row, self.rows[p])]
+            hit += [
+                p for p in places
+                if self.rows[p].seq <= row.seq and _may(row, self.rows[p])
+                and _about(row.text, self.rows[p].text)
+            ]  # fmt: skip
         hit = [place for place in dict.fromkeys(hit) if place not in self.dead]
         self.dead.update(hit)
         if hit:
@@ -156,6 +160,15 @@ class Ledger:
 def _may(new: Row, old: Row) -> bool:
     """An agent's words never replace a person's rule."""
     return not (old.kind == "rule" and old.state != "assistant" and new.state == "assistant")
+
+
+_FOR = re.compile(r"for (?:the |our |my |all )?([a-z][\w-]+)")
+
+
+def _about(new: str, old: str) -> bool:
+    """Whether the older is about what the newer limits itself to ("for the queue, ...")."""
+    limit = _FOR.match(new.lower())
+    return limit is None or limit[1].rstrip("s") in old.lower()
 
 
 _MARK = re.compile(r"\b(?:[A-Z]{1,6}\d*|[a-z][A-Za-z]*)\b")

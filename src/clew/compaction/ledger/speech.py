@@ -102,7 +102,7 @@ def _parts(message: Message, text: str) -> Iterator[tuple[str, Said]]:
     """Each clause that can stand by itself, with what it says."""
     if len(text) > 20 and not _english(text):
         for sentence in sentences(text):
-            yield sentence.text, Said(_row(message, "ask", sentence.text), asking=True)
+            yield sentence.text, Said(_row(message, "fact", sentence.text))
         return
     lead = ""
     context: Claim | None = None

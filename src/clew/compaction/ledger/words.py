@@ -98,13 +98,15 @@ MORE = re.compile(
 """Signs that a statement, in lower case, adds to earlier ones."""
 UNSURE = re.compile(
     r"^(?:so |and |but |also,? )?(?:if|when|whenever|unless|suppose|supposing|assuming|imagine|"
-    r"in case|what if|as long as|until|once)\b|"
+    r"in case|what if|as long as|until|once|(?:just |only )?for (?:just |only )?this (?!is\b|was\b|"
+    r"project|repo|codebase|conversation|session|chat|app|team|branch|release|company)(?:one )?\w+)"
+    r"\b|"
     r"\b(?:might|could(?! you)|maybe|perhaps|probably|possibly|consider|considering|"
     r"thinking (?:of|about)|propos\w+|suggest\w*|wonder\w*|would be|hypothetical\w*|"
-    r"for example|e\.g\.|what if|if we)\b"
+    r"for example|e\.g\.|what if|if we|just (?:this )?once|this once|this time only)\b"
 )
-"""Signs that a clause, in lower case, supposes, proposes or makes conditions: then it claims and
-replaces nothing."""
+"""Signs that a clause, in lower case, supposes, proposes, makes conditions or is about one thing
+only: then it claims and replaces nothing."""
 DENIES = re.compile(
     r"\b(?:never|do not|don'?t|not|no longer|avoid|without|stop|instead of|rather than|isn't|"
     r"aren't|wasn't|won't|shouldn't|mustn't|cannot|can't|nor|neither)\b",
@@ -112,7 +114,8 @@ DENIES = re.compile(
 )
 """Signs that what follows is not so, or is not to be."""
 CHATTER = re.compile(
-    r"(?:(?:ok(?:ay)?|yes|yep|yeah|sure|thanks?|thank you|thx|great|perfect|nice|cool|good|done|"
+    r"(?:(?:never ?mind|ok(?:ay)?|yes|yep|yeah|sure|thanks?|thank you|thx|great|perfect|nice|"
+    r"cool|good|done|"
     r"noted|understood|acknowledged|got it|will do|sounds good|alright|right|no|hi|hello|hey|"
     r"please|continue|continuing|go on|go ahead|proceed|recorded|on it|and|with the plan|lol|"
     r"i|for|that|the|it|you|very|much|so|all|is)\b[\s.,!?:;-]*)+",
