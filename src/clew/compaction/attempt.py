@@ -248,7 +248,7 @@ class Run:
             if words is not None and summary is not None:
                 words = grounded(words, draft, rows)
                 better = write(plan, view.inputs, view.measure, words, draft.wider, _answer(view))
-                found = check_draft(better, view.layout, view.budget.room, rows)
+                found = check_draft(better, view.layout, rows)
                 worse = _worse(found, checks)
                 if worse is None and self._trigger == "soft" and not _freed_enough(view, better):
                     worse = Check("narrative", False, "too long for what it would free")
@@ -267,14 +267,14 @@ class Run:
         if after >= before:
             raise _NoCommit("no-op", f"it would free nothing ({before:,} tokens, {after:,} after)")
         for check in missing:
-            if check.must and not (check.name == "size" and self._trigger != "soft"):
+            if check.level == "must":
                 raise _NoCommit("check", f"the check of its {check.name} failed: {check.note}")
         if self._trigger == "hard":
             return
         if self._trigger == "soft" and not _freed_enough(view, draft):
             raise _NoCommit("ineffective", f"{before:,} tokens would become {after:,}: too little")
         for check in missing:
-            if not check.must:
+            if check.level == "should":
                 raise _NoCommit("check", f"no room for {check.name}: {check.note}")
 
     # ------------------------------------------------------------------ the model
@@ -412,13 +412,13 @@ def by_ledger(view: View, plan: Plan) -> Ledger:
     rows = rows_of(draft.taken)
     if plan.fold:  # what was written before is written anew: nothing of it may go unseen
         rows = [*holding([e for e in map(epoch_of, plan.earlier) if e is not None]), *rows]
-    checks = check_draft(draft, view.layout, view.budget.room, rows)
+    checks = check_draft(draft, view.layout, rows)
     for wider in WIDER:
         if draft.epoch is None or not failed(checks):
             break
         again = write(plan, view.inputs, view.measure, wider=wider)
-        found = check_draft(again, view.layout, view.budget.room, rows)
-        if any(check.must for check in failed(found)):
+        found = check_draft(again, view.layout, rows)
+        if any(check.level == "must" for check in failed(found)):
             break
         draft, checks = again, found
     return Ledger(draft, checks, rows)

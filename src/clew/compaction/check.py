@@ -1,15 +1,15 @@
 """The check before a commit: what must still be there after a compaction.
 
 Whatever wrote the ledger, these are compared with what the parser finds in the covered messages.
-What a model added and fails goes, and the ledger alone stands; if that fails too, an attempt that
-nobody asked for changes nothing. Pure.
+What a model added and fails goes, and the ledger alone stands; if that fails too, nothing is
+changed, unless the next request would not fit otherwise. Pure.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -30,24 +30,29 @@ from clew.domain.messages import Message, Role
 from clew.domain.parts import Text, answered_ids, call_ids, plain_text, searchable
 
 
+Level = Literal["must", "should", "may"]
+
+
 class Check(Struct, frozen=True, omit_defaults=True):
-    """One thing that was looked at. `must`: without it nothing is committed."""
+    """One thing that was looked at. Without what must be there nothing is committed, without what
+    should be there only what cannot wait; what may be missing is told."""
 
     name: str
     ok: bool
     note: str = ""
-    must: bool = False
+    level: Level = "should"
 
 
-def check_draft(draft: Draft, before: Layout, room: int, found: Sequence[Row]) -> tuple[Check, ...]:
-    """All checks of a draft. `room`: the tokens that a context may take. `found`: what the parser
-    finds in the messages that the new epoch stands for."""
+def check_draft(draft: Draft, before: Layout, found: Sequence[Row]) -> tuple[Check, ...]:
+    """All checks of a draft. `found`: what the parser finds in the messages that the new epoch
+    stands for, and in what is written anew."""
     live = {message.seq for message in live_requests(_log(draft))}
     return (
-        _size(draft, before, room),
+        _size(draft, before),
         _pairs(draft),
         _request(draft),
         _rows("rules", (row for row in found if row.kind == "rule"), draft),
+        _rows("exact values", (row for row in found if _is_value_of_a_person(row)), draft, "may"),
         _rows("open asks", (row for row in found if _is_open(row) and row.seq in live), draft),
         _rows("edited files", (row for row in found if _is_edited(row)), draft),
         _words(draft),
@@ -58,6 +63,11 @@ def _is_open(row: Row) -> bool:
     return row.kind == "ask" and row.state == "open"
 
 
+def _is_value_of_a_person(row: Row) -> bool:
+    """A value that a person gave for something that can be named."""
+    return row.kind in ("fact", "decision") and bool(row.slot and row.value) and row.state == "user"
+
+
 def _is_edited(row: Row) -> bool:
     return row.kind == "file" and row.state == "edited"
 
@@ -66,13 +76,11 @@ def failed(checks: Iterable[Check]) -> list[Check]:
     return [check for check in checks if not check.ok]
 
 
-def _size(draft: Draft, before: Layout, room: int) -> Check:
+def _size(draft: Draft, before: Layout) -> Check:
+    """It must shrink what it stands for."""
     after = draft.layout.tokens
-    ok = after < before.tokens
-    note = "" if ok else f"{after:,} tokens after, {before.tokens:,} before"
-    if ok and after > room:
-        note = f"{after:,} tokens are more than the {room:,} there are"
-    return Check("size", ok, note, must=True)
+    note = "" if after < before.tokens else f"{after:,} tokens after, {before.tokens:,} before"
+    return Check("size", not note, note, level="must")
 
 
 def _pairs(draft: Draft) -> Check:
@@ -83,11 +91,10 @@ def _pairs(draft: Draft) -> Check:
     gone = _calls(m for m in draft.taken if m.seq not in shown)
     below, above = _calls(named), _calls(draft.inputs.messages)
     seen = _Calls(below.made | above.made, below.answered | above.answered)
-    split = (seen.made - seen.answered) & gone.answered | (
-        gone.made - gone.answered
-    ) & seen.answered
+    split = (seen.made - seen.answered) & gone.answered
+    split |= (gone.made - gone.answered) & seen.answered
     split |= (below.made - below.answered) & above.answered
-    return Check("tool pairs", not split, ", ".join(sorted(split))[:200], must=True)
+    return Check("tool pairs", not split, ", ".join(sorted(split))[:200], level="must")
 
 
 class _Calls(NamedTuple):
@@ -115,7 +122,7 @@ def _request(draft: Draft) -> Check:
         elif isinstance(item, Ref):
             behind |= {message.seq for message in named}
     missing = wanted - behind
-    return Check("last request", not missing, _seqs(missing), must=True)
+    return Check("last request", not missing, _seqs(missing), level="must")
 
 
 def _log(draft: Draft) -> list[Message]:
@@ -125,7 +132,7 @@ def _log(draft: Draft) -> list[Message]:
     return [known[seq] for seq in sorted(known)]
 
 
-def _rows(name: str, wanted: Iterable[Row], draft: Draft) -> Check:
+def _rows(name: str, wanted: Iterable[Row], draft: Draft, level: Level = "should") -> Check:
     """Every row of a kind that the parser finds is shown, replaced by a later one, or its message
     stands there verbatim."""
     shown: set[tuple[str, int]] = set()
@@ -139,7 +146,7 @@ def _rows(name: str, wanted: Iterable[Row], draft: Draft) -> Check:
         row.seq for row in wanted
         if (row.kind, row.seq) not in shown and row.seq not in told and row.seq not in verbatim
     }  # fmt: skip
-    return Check(name, not missing, _seqs(missing))
+    return Check(name, not missing, _seqs(missing), level)
 
 
 def _seqs(missing: Iterable[int]) -> str:
