@@ -29,7 +29,6 @@ from clew.domain.compactions import Inline, Ref
 from clew.domain.messages import Message, Role
 from clew.domain.parts import Text, answered_ids, call_ids, plain_text, searchable
 
-
 Level = Literal["must", "should", "may"]
 
 
