@@ -407,7 +407,7 @@ class Ledger(NamedTuple):
 
 
 def by_ledger(view: View, plan: Plan) -> Ledger:
-    """The ledger alone, with as much room as it takes for the check to find what should be there."""
+    """The ledger alone, with as much room as it takes for all that should be there."""
     draft = write(plan, view.inputs, view.measure)
     rows = rows_of(draft.taken)
     if plan.fold:  # what was written before is written anew: nothing of it may go unseen
