@@ -324,7 +324,7 @@ def test_the_outline_is_a_tree_of_turns(told: Told, demo: Demo, run: Run) -> Non
         main.add(clew.user("Go on"))
     shown = run("show", told.id, "--outline").stdout.split("\n\n")[1]
     shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "TIME", shown)
-    shown = re.sub(r"ann, (just now|\dm ago)", "ann, AGO", shown)
+    shown = re.sub(r"ann, (just now|\d+m ago)", "ann, AGO", shown)
     agent, review, lost, way = (id[:8] for id in told[1:])
     twig = re.search(r"branch (\w+) from #10: Twig", shown)
     assert twig is not None

@@ -187,4 +187,4 @@ def test_a_megabyte_is_ranked_at_once() -> None:
     log = log_of(*(" ".join(chance.choices(words, k=90)) for _ in range(1500)), "the port is 6543")
     started = time.process_time()
     assert seqs("port", log)[0] == 1501
-    assert time.process_time() - started < 3
+    assert time.process_time() - started < 60, "an expression that goes back takes hours"

@@ -307,4 +307,4 @@ def test_a_megabyte_of_output_is_shortened_at_once() -> None:
     for text in (long, "x" * 1_000_000, "error" * 200_000, json.dumps({"output": long})):
         shown = stub_text(message(result(text)), called("bash", {"command": "make"}))
         assert len(shown) <= ROOM
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 60, "an expression that goes back takes hours"

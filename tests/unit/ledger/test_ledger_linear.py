@@ -3,7 +3,9 @@ no line, however long, ties up an expression."""
 
 from __future__ import annotations
 
+import sys
 import time
+from typing import Any
 
 import pytest
 from talks import agent, message, user
@@ -23,14 +25,30 @@ BOMBS = {
     "saw": "i saw ", "sure": "make sure ", "should": "a should ", "of": "the a of ",
 }  # fmt: skip
 SIZE = 300_000
+HOURS = 60.0
+"""Seconds of processor time. What is measured takes under one; an expression that goes back over
+such a text takes hours, so this tells one from the other on any machine."""
 
 
-def seconds(messages: list[Message]) -> float:
-    """Processor time of an epoch of these messages."""
-    start = time.process_time()
+def written(messages: list[Message]) -> None:
     made = write_epoch([], messages, number=1, room=4_000, count=len)
     assert len(made.text) <= 4_000
-    return time.process_time() - start
+
+
+def calls_of(messages: list[Message]) -> int:
+    """How many functions an epoch of these messages calls: the same on every machine."""
+    called = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal called
+        called += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        written(messages)
+    finally:
+        sys.setprofile(None)
+    return called
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -44,7 +62,9 @@ def test_long_lines(name: str) -> None:
         message(5, Role.ASSISTANT, ToolCall("2", "bash", f'{{"command": "{"sed -i " * 9_000}"}}')),
         message(6, Role.ASSISTANT, ToolCall("3", "x", '{"a":' * 10_000)),
     ]  # fmt: skip
-    assert seconds(talk) < 2.0
+    start = time.process_time()
+    written(talk)
+    assert time.process_time() - start < HOURS
 
 
 @pytest.mark.parametrize(
@@ -54,8 +74,8 @@ def test_long_lines(name: str) -> None:
      "please do thing {}", "Never touch file{}.py.", "Thing {} is done, it works."],
 )  # fmt: skip
 def test_many_short_messages(text: str) -> None:
-    def of(many: int) -> float:
-        return seconds([user(n + 1, text.format(n)) for n in range(many)])
+    def of(many: int) -> int:
+        return calls_of([user(n + 1, text.format(n)) for n in range(many)])
 
     of(50)
-    assert of(5_000) < 14 * max(of(500), 0.03)
+    assert of(3_000) < 12 * of(300)
