@@ -63,12 +63,10 @@ def write(
     taken = tuple(_Shown(inputs).between(plan.first, plan.last)) if plan.first else ()
     written: list[Inline] = list(earlier)
     if taken:
-        reached = _reached(inputs)
-        fresh = [message for message in taken if message.place > reached]
         epoch = write_epoch(
-            epochs, fresh, number=max((e.number for e in epochs), default=0) + 1, room=room,
+            epochs, taken, number=max((e.number for e in epochs), default=0) + 1, room=room,
             count=measure.text, narrative=words.narrative if words else None,
-            operations=(*_answered(inputs, fresh), *(words.operations if words else ())),
+            operations=(*_answered(inputs, taken), *(words.operations if words else ())),
         )  # fmt: skip
         epochs.append(epoch)
         written.append(inline_of(epoch))
@@ -83,12 +81,6 @@ def _answered(inputs: ContextInputs, taken: Sequence[Message]) -> list[Close]:
     everything = [*(m for _, named in inputs.covered for m in named), *inputs.messages]
     live = {message.seq for message in live_requests(everything)}
     return [Close(m.seq) for m in live_requests(taken) if m.seq not in live]
-
-
-def _reached(inputs: ContextInputs) -> int:
-    """The last message that an epoch in effect stands for."""
-    written = (item for item, _ in inputs.covered if isinstance(item, Inline))
-    return max((e.last for e in map(epoch_of, written) if e is not None), default=0)
 
 
 def _earlier(

@@ -64,8 +64,6 @@ class Plan(Struct, frozen=True, kw_only=True):
     """Covered messages that stay, whole or short."""
     messages: int
     """How many messages the new epoch stands for."""
-    before: int
-    """Tokens of the context now."""
     target: int
     """What is aimed at."""
 
@@ -113,17 +111,16 @@ def make_plan(
     shares = _Shares(share, layout.section("ledger"), target)
     cover = material.enough(most, share - shares.written)
     if cover and material.shortens(cover, _stubbed(inputs)):
-        return _plan(inputs, layout, material, cover, head, shares)
+        return _plan(inputs, material, cover, head, shares)
     cover = min(most, material.border_for(material.whole, int(share * VERBATIM)))
     if cover == 0:
         return Nothing("all that is there is too new to go")
-    return _with_epoch(inputs, layout, material, cover, head, shares)
+    return _with_epoch(inputs, material, cover, head, shares)
 
 
 def _with_epoch(
-    inputs: ContextInputs, layout: Layout, material: Material, cover: int, head: Ref | None,
-    shares: _Shares,
-) -> Plan | Nothing:  # fmt: skip
+    inputs: ContextInputs, material: Material, cover: int, head: Ref | None, shares: _Shares
+) -> Plan | Nothing:
     """The oldest give way to an epoch, and what of the covered rest fits stays."""
     earlier = inlines(inputs)
     room = int(shares.share * EPOCH)
@@ -145,25 +142,24 @@ def _with_epoch(
     taken = [message for message in messages[:end] if message.place > reached]
     if not taken and not fold and not material.shortens(cover, _stubbed(inputs)):
         return Nothing("what is covered already is all that can be")
-    size = sum(material.whole[:end])
-    planned = _plan(inputs, layout, material, cover, head, shares, end)
+    room = min(room, max(LEAST, int(sum(material.whole[:end]) * DENSITY)))
+    places = [message.place for message in taken]
+    requests = tuple(Ref(m.place, m.place) for m in messages[:end] if m.seq in live)
     return replace(
-        planned, first=taken[0].place if taken else 0, last=taken[-1].place if taken else 0,
-        fold=fold, room=min(room, max(LEAST, int(size * DENSITY))), messages=len(taken),
-        requests=tuple(Ref(m.place, m.place) for m in messages[:end] if m.seq in live),
+        _plan(inputs, material, cover, head, shares, end), first=min(places, default=0),
+        last=max(places, default=0), fold=fold, room=room, messages=len(taken), requests=requests,
     )  # fmt: skip
 
 
 def _plan(
-    inputs: ContextInputs, layout: Layout, material: Material, cover: int, head: Ref | None,
-    shares: _Shares, kept_from: int = 0,
+    inputs: ContextInputs, material: Material, cover: int, head: Ref | None, shares: _Shares,
+    kept_from: int = 0,
 ) -> Plan:  # fmt: skip
     """A plan without an epoch of its own."""
     return Plan(
         covers_to=material.messages[cover - 1].place, first=0, last=0, head=head,
         earlier=tuple(inlines(inputs)), fold=0, room=0, requests=(),
-        kept=material.items(kept_from, cover), messages=0, before=layout.tokens,
-        target=shares.target,
+        kept=material.items(kept_from, cover), messages=0, target=shares.target,
     )  # fmt: skip
 
 

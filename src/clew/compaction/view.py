@@ -40,7 +40,7 @@ def look(conv: Conversation, budget: Budget | None = None, model: str | None = N
     readings = tuple(map(_reading, conv.calls(READINGS)))
     inputs = _with_request(conv, conv.context_inputs())
     model = model or inputs.conversation.model
-    measure = measure_for(model, [reading for reading in readings if reading.reported])
+    measure = measure_for(model, readings)
     return View(
         inputs, lay_out(inputs, measure), budget or budget_for(model), measure, model, readings
     )

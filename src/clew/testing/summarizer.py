@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from clew.compaction.summarize import SummaryReply, SummaryRequest
 
@@ -43,8 +43,3 @@ class Gate:
         self.asked.set()
         self.open.wait(60)
         return self._text
-
-
-def told(requests: Iterable[SummaryRequest]) -> list[str]:
-    """The instruction of each request."""
-    return [str(request.messages[-1]["content"]) for request in requests]
