@@ -30,7 +30,8 @@ NOT_OURS = re.compile(r"\.(?!ci$)|__pycache__|.+\.egg-info|(venv|build|dist)$")
 
 LAYERS = (
     {"errors", "ids", "clock", "config"}, {"domain"}, {"context"}, {"store"},
-    {"compaction", "importers"}, {"exporters"}, {"__init__", "aio", "testing"}, {"cli"},
+    {"compaction", "importers"}, {"providers", "exporters"}, {"tools"}, {"host"},
+    {"__init__", "aio", "testing"}, {"cli"},
 )  # fmt: skip
 """Imports point upwards in this list; only those of the first line know each other."""
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}

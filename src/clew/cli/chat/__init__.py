@@ -1,0 +1,1 @@
+"""`clew chat`: a conversation with an agent, on a terminal or in a pipe."""

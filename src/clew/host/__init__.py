@@ -1,0 +1,1 @@
+"""The host: what runs turns. See turn.py, which is one turn from top to bottom."""

@@ -1,0 +1,1 @@
+"""Tools that a model may call: built-in ones and those of MCP servers."""
