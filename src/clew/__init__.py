@@ -55,6 +55,8 @@ if TYPE_CHECKING:
     from clew.domain.routes import Received, ResetOutcome, route_key
     from clew.domain.search import Hit, SearchPage, SearchQuery, SearchStatus
     from clew.domain.turns import (
+        Approval,
+        Ask,
         CallPlan,
         CallResult,
         Delivered,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         TurnKnown,
         TurnQueued,
         Usage,
+        UsageRow,
     )
     from clew.errors import (
         Ambiguous,
@@ -116,9 +119,9 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Alias", "Ambiguous", "Appended", "Attempt", "BatchConflict", "Boundary", "Budget", "Busy",
-    "CallPlan", "CallResult", "Cancelled", "Change", "ClewError", "Compaction", "Compactor",
-    "Context", "ContextInputs", "ContextTooLarge", "Conversation", "ConversationInfo",
+    "Alias", "Ambiguous", "Appended", "Approval", "Ask", "Attempt", "BatchConflict", "Boundary",
+    "Budget", "Busy", "CallPlan", "CallResult", "Cancelled", "Change", "ClewError", "Compaction",
+    "Compactor", "Context", "ContextInputs", "ContextTooLarge", "Conversation", "ConversationInfo",
     "ConversationReader", "ConversationSummary", "Corrupt", "Cut", "CutOutcome", "CutOvertaken",
     "Delivered", "Delivery", "DeliveryReport", "Draft", "Ended", "File", "Goal", "Hit", "Image",
     "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor",
@@ -131,7 +134,7 @@ __all__ = [
     "StoreMoved", "StoreReplaced", "Stub", "Subscriber", "Summarizer", "SummaryReply",
     "SummaryRequest", "Text", "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded",
     "TurnHandle", "TurnKnown", "TurnOpen", "TurnQueued", "Unavailable", "Unknown", "Usage",
-    "Waiting", "Workspace", "assistant", "budget_for", "open", "route_key", "user",
+    "UsageRow", "Waiting", "Workspace", "assistant", "budget_for", "open", "route_key", "user",
 ]  # fmt: skip
 
 _HOMES = {
@@ -153,8 +156,8 @@ _HOMES = {
     "clew.domain.parts": "File Image Part Parts Reasoning Text ToolCall ToolResult Unknown",
     "clew.domain.routes": "Received ResetOutcome route_key",
     "clew.domain.search": "Hit SearchPage SearchQuery SearchStatus",
-    "clew.domain.turns": "CallPlan CallResult Delivered Delivery ModelCall ModelUsage Recorded "
-    "Right Turn TurnEnded TurnKnown TurnQueued Usage",
+    "clew.domain.turns": "Approval Ask CallPlan CallResult Delivered Delivery ModelCall ModelUsage "
+    "Recorded Right Turn TurnEnded TurnKnown TurnQueued Usage UsageRow",
     "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError ContextTooLarge Corrupt "
     "CutOvertaken Ended ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor "
     "KeyReused NotFound Overtaken ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale "

@@ -137,6 +137,31 @@ def test_s23_1_open_todos_stand_behind_the_request_as_a_part_of_its_turn(
     assert conv.info().head == len(list(conv.messages()))
 
 
+@pytest.mark.parametrize("notices", [(), ("Two steps are left.",)], ids=["todos", "host"])
+@pytest.mark.parametrize("covered", [False, True], ids=["log", "compacted"])
+def test_s23_1_behind_a_step_they_stand_in_its_last_result(
+    conv: clew.Conversation, covered: bool, notices: tuple[str, ...]
+) -> None:
+    """S23.3: what stands before them begins the next request, whatever becomes of the todos."""
+    fill(conv)
+    conv.append([calls("a", "b"), result("b", "second"), result("a", "first")])
+    todos(conv, ("write the notes", "active"))
+    engine = compactor()
+    context = (engine.context if covered else engine.peek)(conv, notices=notices)
+    valid(conv, context)
+    asked = context.chat(conv.blob)
+    assert [m["role"] for m in asked[-3:]] == ["assistant", "tool", "tool"]
+    assert asked[-1]["content"].startswith("first\n\n<notes>")
+    assert "write the notes" in asked[-1]["content"]
+    assert all(notice in asked[-1]["content"] for notice in notices)
+    assert "<notes>" not in str(asked[:-1])
+    todos(conv, ("tag it", "pending"))
+    conv.append([calls("c"), result("c", "third")])
+    assert engine.peek(conv).chat(conv.blob)[: len(asked) - 1] == asked[:-1]
+    assert not any("<notes>" in message.text for message in conv.messages())
+    assert "<notes>" not in str(conv.context())
+
+
 def test_s23_4_todos_never_pile_up(conv: clew.Conversation) -> None:
     """S23.5: they are written beside each rendering, so no old ones are there to be cut out."""
     engine = compactor()

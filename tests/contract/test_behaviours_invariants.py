@@ -41,7 +41,9 @@ def fill(place: Any, raw: Raw) -> Filled:
         branch = conv.branch()
         talk(branch, "own")
         turn = begun(conv.begin_turn([clew.user("e")]))
-        turn.record([calls("c1"), result("c1")])
+        turn.record([calls("c1")], asks=[clew.Ask("c1", "run")])
+        conv.answer_call("c1", True)
+        turn.record([result("c1")])
         turn.finish([clew.assistant("f")])
         compact(conv, 2, summary("a, image"))
         conv.cut(conv.message(8).uid)
@@ -91,6 +93,8 @@ BROKEN = [
     ("I-20", "UPDATE boundary SET next_at = NULL"),
     ("I-20", "INSERT INTO subscriber VALUES ('other', 'memory', 0); "
              "UPDATE boundary SET profile = 'other'"),
+    ("I-21", "UPDATE approval SET turn = 9"),
+    ("I-21", "UPDATE approval SET call_id = 'another'"),
 ]  # fmt: skip
 LOOSE = [
     ("I-00", "UPDATE conversation SET prompt_hash = {zeros32} WHERE no = {conv}"),
@@ -112,8 +116,8 @@ def seen_after(damage: str, place: Any, raw: Raw) -> set[str]:
 
 @pytest.mark.parametrize(("rule", "damage"), BROKEN)
 def test_verify_sees_what_is_broken(place, raw: Raw, rule: str, damage: str) -> None:
-    """I-00 I-01 I-03 I-04 I-05 I-06 I-07 I-08 I-09 I-10 I-11 I-13 I-15 I-17 I-18 I-20 by
-    verify."""
+    """I-00 I-01 I-03 I-04 I-05 I-06 I-07 I-08 I-09 I-10 I-11 I-13 I-15 I-17 I-18 I-20
+    I-21 by verify."""
     assert rule in seen_after(damage, place, raw)
 
 
@@ -151,6 +155,10 @@ REFUSED = [
     ("I-19", "UPDATE conversation SET imported_to = base - 1 WHERE no = {branch}"),
     ("I-20", "UPDATE boundary SET source = ''"),
     ("I-20", "INSERT INTO boundary SELECT * FROM boundary"),
+    ("I-21", "UPDATE approval SET state = 'asked'"),
+    ("I-21", "UPDATE approval SET answered_at = NULL"),
+    ("I-21", "UPDATE approval SET state = 'denied', always = 1"),
+    ("I-21", "INSERT INTO approval SELECT * FROM approval"),
     *LOOSE,
 ]  # fmt: skip
 

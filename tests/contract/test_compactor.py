@@ -9,6 +9,7 @@ from long_talk import BUDGET, REQUEST, compactor, fill, seen, work
 from talk import HOLDER, begun, calls, result, texts
 
 import clew
+from clew.compaction.view import look
 from clew.testing.clock import FakeClock
 from clew.testing.summarizer import SAYS, Gate, ScriptedSummarizer
 
@@ -322,3 +323,36 @@ def test_what_providers_report_corrects_the_count(conv: clew.Conversation) -> No
     assert after.expected == pytest.approx(before.expected, rel=0.03)
     other = clew.Compactor(BUDGET, model="claude-sonnet-4-5").peek(conv)
     assert other.expected == pytest.approx(before.expected, rel=0.05), "another family's is its own"
+
+
+def test_what_somebody_else_has_done_meanwhile_is_not_done_again(conv: clew.Conversation) -> None:
+    """Two decided on one context. The second finds it small and gives up: that is no strike."""
+    fill(conv)
+
+    def meanwhile(step: str) -> None:
+        if step == "open" and not conv.compactions():
+            compactor().compact(conv)
+
+    engine = compactor(watch=meanwhile)
+    assert engine.compact(conv, "soft").state == "overtaken"
+    assert [c.generation for c in conv.compactions()] == [1]
+    assert sorted(a.state for a in conv.attempts()) == ["cancelled", "committed"]
+    assert engine.context(conv).generation == 1
+
+
+def test_a_context_that_is_not_due_is_shown_whole(conv: clew.Conversation) -> None:
+    """Also where what is said beside it takes the last of the room: then a compaction is due."""
+    turn = begun(conv.begin_turn([clew.user("Do it all.")], holder=HOLDER))
+    budget = clew.Budget(window=6_000, reply=600, high=1.0, low=0.5)
+    engine = clew.Compactor(budget)
+    notices = ["Two steps are left."]
+    for n in range(400):
+        turn.record([calls(f"c{n}")])
+        turn.record([result(f"c{n}", "so it is " * 9)])
+        view = look(conv, budget).told(notices)
+        if view.due() is not None:
+            break
+        assert engine.peek(conv, notices=notices).shortened == 0
+    else:
+        pytest.fail("it never was full")
+    assert view.layout.tokens > 0.9 * budget.room

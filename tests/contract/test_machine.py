@@ -25,6 +25,7 @@ from twins import OBSERVED, Twins, outcome
 import clew
 import servers
 from clew import Draft, Role, Text, ToolCall, ToolResult
+from clew.domain.parts import call_ids
 from clew.testing.clock import FakeClock, seeded_ids
 from clew.testing.reference import ReferenceStore
 
@@ -36,6 +37,7 @@ NAMED = st.sampled_from([
     clew.user("third", uid="1" * 32, key="k3"),
     clew.user("something else", key="k1"),
     clew.assistant("something else", uid="1" * 32),
+    clew.user("for the next turn", meta={"queue": True}),
 ])  # fmt: skip
 """Messages that come again, and names that come with other content."""
 TEXTS = st.sampled_from(["a", "b", "", "two words\nand a line", "\ud800 lone", "nul \0"])
@@ -267,9 +269,25 @@ class Machine(RuleBasedStateMachine):
         begun = self.all(conv, lambda c: c.resume_turn(holder=holder, ttl=TTL))
         return begun if hasattr(begun.reference, "right") else multiple()
 
-    @rule(turn=turns, batch=MAYBE, take=st.booleans(), plan=PLAN)
-    def record(self, turn: Same, batch: list[Draft], take: bool, plan: Any) -> None:
-        self.all(turn, lambda t: t.record(batch, take_inbox=take, next_call=plan))
+    @rule(target=turns, conv=conversations, head=SEEN)
+    def begin_at(self, conv: Same, head: str | None) -> Any:
+        """To answer what stands at the end."""
+        begun = self.all(
+            conv, lambda c: c.begin_turn(holder="h1", ttl=TTL, **self.seen(c, head, None))
+        )
+        return begun if hasattr(begun.reference, "right") else multiple()
+
+    @rule(turn=turns, batch=MAYBE, take=st.booleans(), plan=PLAN, asks=st.booleans())
+    def record(self, turn: Same, batch: list[Draft], take: bool, plan: Any, asks: bool) -> None:
+        made = [id for draft in batch for id in call_ids(draft.parts)] if asks else []
+        wanted = [clew.Ask(id, f"tool {id}") for id in made]
+        self.all(turn, lambda t: t.record(batch, take_inbox=take, next_call=plan, asks=wanted))
+
+    @rule(turn=turns, conv=conversations, id=st.sampled_from(["c1", "c2"]), allow=st.booleans(),
+          always=st.booleans())  # fmt: skip
+    def answer(self, turn: Same, conv: Same, id: str, allow: bool, always: bool) -> None:
+        self.all(conv, lambda c: c.answer_call(id, allow, always=always, by="Ada"))
+        self.all(turn, lambda t: t.record(started=[id]))
 
     @rule(turn=turns, number=st.integers(1, 3), result=RESULT)
     def finish_call(self, turn: Same, number: int, result: clew.CallResult) -> None:
@@ -421,13 +439,21 @@ class Machine(RuleBasedStateMachine):
         self.all(self.profiles(), lambda p: p.reset(key, source="tg", new=new))
         return self.known(self.all(self.profiles(), lambda p: p.open(new.id)))
 
-    @rule(route=st.sampled_from(["x", "y"]), update=st.sampled_from(["u1", "u2"]), batch=MAYBE)
-    def receive(self, route: str, update: str, batch: list[Draft]) -> None:
+    @rule(route=st.sampled_from(["x", "y"]), update=st.sampled_from(["u1", "u2"]), batch=MAYBE,
+          wait=st.booleans())  # fmt: skip
+    def receive(self, route: str, update: str, batch: list[Draft], wait: bool) -> None:
         new = self.new()
         self.all(
             self.profiles(),
             lambda p: p.receive(
-                route, batch, source="tg", account="bot", key=update, new=new, result="r"
+                route,
+                batch,
+                source="tg",
+                account="bot",
+                key=update,
+                new=new,
+                result="r",
+                wait=wait,
             ),
         )
 

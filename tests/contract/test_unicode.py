@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from raw import Raw, Run
-from talk import HOLDER, begun, compact, proposal, talk, texts
+from talk import HOLDER, begun, calls, compact, proposal, talk, texts
 
 import clew
 from clew import CallPlan, CallResult, Draft, Role, Text, ToolCall, ToolResult
@@ -70,6 +70,20 @@ def _turn(conv: clew.Conversation) -> clew.TurnHandle:
 def _waiting(conv: clew.Conversation, **fields: Any) -> clew.Appended:
     _turn(conv)
     return conv.append([clew.user("w", **fields)])
+
+
+def _unsent(profile: clew.Profile, conv: clew.Conversation, error: str) -> None:
+    """A delivery that failed for this reason."""
+    _turn(conv).finish(deliveries=[clew.Delivery("r", 1)])
+    taken = profile.take_delivery()
+    assert taken is not None
+    profile.settle_delivery(taken, error)
+
+
+def _asked(conv: clew.Conversation, call_id: str, name: str = "run") -> clew.Conversation:
+    """A call that waits for a person."""
+    _turn(conv).record([calls(call_id)], asks=[clew.Ask(call_id, name)])
+    return conv
 
 
 def _untold(profile: clew.Profile, conv: clew.Conversation, error: str) -> None:
@@ -129,11 +143,17 @@ CLEANED: dict[str, tuple[Write, Read | None]] = {
     "turn.error": (
         lambda p, c: _turn(c).finish(state="failed", error=NASTY),
         lambda p, c: c.turns()[0].error),
+    "outbox.error": (
+        lambda p, c: _unsent(p, c, NASTY), lambda p, c: p.deliveries()[0].error),
     "model_call.error": (
         lambda p, c: _turn(c).record(call=1, result=CallResult(state="failed", error=NASTY)),
         lambda p, c: c.calls()[0].error),
     "model_call.prefix_hash": (
-        lambda p, c: _turn(c).record(call=1, result=CallResult(prefix_hash=NASTY)), None),
+        lambda p, c: _turn(c).record(call=1, result=CallResult(prefix_hash=NASTY)),
+        lambda p, c: c.calls()[0].prefix_hash),
+    "approval.by": (
+        lambda p, c: _asked(c, "c1").answer_call("c1", True, by=NASTY),
+        lambda p, c: c.approvals()[0].by),
     "todo.text": (
         lambda p, c: c.set_todos([clew.Todo(NASTY)]), lambda p, c: c.todos()[0].text),
     "goal.text": (lambda p, c: c.set_goal(NASTY), lambda p, c: c.goal().text),  # pyright: ignore
@@ -191,6 +211,8 @@ REFUSED: dict[str, Callable[[clew.Profile, clew.Conversation, str], Any]] = {
     "alias.foreign_id": lambda p, c, bad: c.claim_alias("s", bad),
     "presence.owner": lambda p, c, bad: c.beat(bad),
     "outbox.route": lambda p, c, bad: _turn(c).finish(deliveries=[clew.Delivery(bad, 1)]),
+    "approval.call_id": lambda p, c, bad: _asked(c, bad),
+    "approval.name": lambda p, c, bad: _asked(c, "c1", bad),
     "boundary.to_id": lambda p, c, bad: c.commit_attempt(
         c.open_attempt().number, proposal(len(talk(c, "a"))), segment=("s", bad)
     ),
@@ -211,7 +233,7 @@ OURS = {
     "compaction.cuts", "compaction.kind", "turn.state", "model_call.purpose", "model_call.state",
     "inbox.state", "inbound.profile", "inbound.conversation", "binding.profile",
     "binding.conversation", "alias.profile", "alias.conversation", "alias.kind", "alias.state",
-    "goal.state", "outbox.state", "job.name", "job.holder", "change.conversation",
+    "goal.state", "outbox.state", "approval.state", "job.name", "job.holder", "change.conversation",
     "change.profile", "change.kind", "change.detail", "subscriber.profile", "boundary.profile",
     "boundary.subscriber", "boundary.kind", "boundary.reason", "boundary.source",
     "boundary.from_id",

@@ -28,6 +28,8 @@ from clew.testing.clock import FakeClock, seeded_ids
 from imports import SAMPLES, import_into, shown
 
 pytestmark = pytest.mark.requires("engine")
+LONG = 10 * 60 * 1_000_000
+"""Microseconds after which a holder that was not heard of is gone."""
 
 
 class RolledBack(Exception):
@@ -175,6 +177,9 @@ class Script:
 
     def __init__(self, store: clew.Store) -> None:
         self.profile = store.profile("me")
+        clock = self.profile.clock
+        assert isinstance(clock, FakeClock)
+        self.clock = clock
         self.used: set[str] = set()
         self.answers: list[Any] = []
         self.conversations: list[clew.Conversation] = []
@@ -198,7 +203,10 @@ class Script:
 
     def run(self) -> None:
         self.do(self.profile, "subscribe", "memory")
-        for part in (self._log, self._turns, self._cuts, self._compactions, self._row, self._bind):
+        for part in (
+            self._log, self._turns, self._asks, self._spoken, self._cuts, self._compactions,
+            self._row, self._bind,
+        ):  # fmt: skip
             part()
         self._boundaries()
         self._delete()
@@ -245,7 +253,9 @@ class Script:
         again = do(conv, "resume_turn", holder=OTHER)
         do(turn, "record", [clew.assistant("late")])
         do(again, "record", [result("c2")])
-        do(again, "finish", [clew.assistant("done")], deliveries=[clew.Delivery("r", 1)])
+        replies = [clew.Delivery("r", n) for n in range(3)]
+        do(again, "finish", [clew.assistant("done")], deliveries=replies)
+        self._deliveries()
         do(again, "finish")
         do(conv, "begin_turn", holder=HOLDER)
         do(conv, "begin_turn", [clew.user("more")], holder=HOLDER)
@@ -253,6 +263,56 @@ class Script:
         do(conv, "interrupt_turn", "why")
         number = do(conv, "plan_call", CallPlan(model="m", purpose="title"))
         do(conv, "finish_call", number, CallResult(usage=Usage(3)))
+
+    def _asks(self) -> None:
+        do, conv = self.do, self.keep(self.do(self.profile, "create", self.new()))
+        turn = do(conv, "begin_turn", [clew.user("go")], holder=HOLDER)
+        asks = [clew.Ask("c1", "run"), clew.Ask("c2", "run")]
+        do(turn, "record", [calls("c1", "c2", "c3")], asks=[*asks, clew.Ask("c3", "look")])
+        do(conv, "answer_call", "c1", True, always=True, by="Ada")
+        do(conv, "answer_call", "c1", False)
+        do(conv, "answer_call", "c2", False, by="Bob")
+        do(conv, "answer_call", "nobody", True)
+        do(turn, "record", started=["c1", "c2"])
+        do(conv, "append", [clew.user("now")])
+        do(conv, "append", [clew.user("next", meta={"queue": True})])
+        do(turn, "record", [result(id) for id in ("c1", "c2", "c3")], take_inbox=True)
+        do(turn, "record", take_inbox=True)
+        do(turn, "finish", [clew.assistant("done")])
+        do(conv, "answer_call", "c3", True)
+        do(conv, "begin_turn", holder=HOLDER, head=2)
+        again = do(conv, "begin_turn", holder=HOLDER, head=conv.info().head)
+        do(conv, "begin_turn", holder=OTHER, head=2)
+        do(again, "record", [calls("c1")], asks=[clew.Ask("c1", "look")])
+        do(again, "wait")
+
+    def _spoken(self) -> None:
+        """Turns that are interrupted while their model speaks."""
+
+        def speaking() -> clew.Conversation:
+            conv = self.keep(do(self.profile, "create", self.new()))
+            plan = CallPlan(model="m")
+            turn = do(conv, "begin_turn", [clew.user("go")], holder=HOLDER, call=plan)
+            do(turn, "save_partial", 1, "so far")
+            return conv
+
+        do = self.do
+        for method, arguments in (
+            ("interrupt_turn", ()), ("end", ("idle",)), ("pop", ()), ("replace", ([],)),
+        ):  # fmt: skip
+            do(speaking(), method, *arguments)
+        for method in ("cut", "retry"):
+            conv = speaking()
+            do(conv, method, conv.message(1).uid)
+        do(conv, "edit", conv.message(1).uid, clew.user("else"))
+        for method, arguments, fields in (
+            ("append", [clew.user("more")], {"head": 1}),
+            ("begin_turn", [clew.user("more")], {"holder": OTHER}),
+            ("begin_turn", [], {"holder": OTHER, "head": 1}),
+        ):
+            conv = speaking()
+            self.clock.advance(LONG)
+            do(conv, method, arguments, **fields)
 
     def _cuts(self) -> None:
         do, conv = self.do, self.keep(self.do(self.profile, "create", self.new()))
@@ -327,8 +387,22 @@ class Script:
                 profile, "receive", "key", [clew.user("hi", key="hi")], source="tg",
                 account="bot", key="u1", new=after, result="r",
             )  # fmt: skip
+            do(
+                profile, "receive", "key", [clew.user("waits", key="waits")], source="tg",
+                account="bot", key="u3", wait=True,
+            )  # fmt: skip
         self.keep(profile.open(after.id or ""))
         do(profile, "receive", "key", [], source="tg", account="bot", key="u2")
+
+    def _deliveries(self) -> None:
+        do, profile = self.do, self.profile
+        do(profile, "take_delivery", "elsewhere")
+        gone = do(profile, "take_delivery", "r")
+        do(profile, "take_delivery")
+        do(profile, "settle_delivery", gone, "no such chat", give_up=True)
+        do(profile, "settle_delivery", gone)
+        do(profile, "settle_delivery", do(profile, "take_delivery"))
+        do(profile, "settle_delivery", do(profile, "take_delivery"), "no network")
 
     def _boundaries(self) -> None:
         do, profile = self.do, self.profile
@@ -434,7 +508,8 @@ def test_every_write_method_is_in_the_script(opened: Open) -> None:
         script.run()
     reads = {
         "Profile.open", "Profile.resolve", "Profile.bound", "Profile.was_deleted", "Profile.list",
-        "Profile.search", "Profile.usage", "Profile.unfinished", "Profile.prunable",
+        "Profile.search", "Profile.usage", "Profile.usage_by", "Profile.unfinished",
+        "Profile.prunable", "Profile.deliveries",
         "Profile.stats", "Profile.mark", "Profile.changes", "Profile.follow",
         "Conversation.context",
         "Profile.importing", "Profile.transfer",  # handles: what they land is tried below

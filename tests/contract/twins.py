@@ -105,6 +105,8 @@ OBSERVED: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("turns", lambda conv: conv.turns()),
     ("calls", lambda conv: conv.calls()),
     ("inbox", lambda conv: conv.inbox()),
+    ("approvals", lambda conv: conv.approvals()),
+    ("allowed tools", lambda conv: conv.allowed_tools()),
     ("aliases", lambda conv: conv.aliases()),
     ("children", lambda conv: conv.children()),
 )

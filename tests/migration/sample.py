@@ -32,6 +32,7 @@ def make(path: Path) -> None:
         conv.branch().append([clew.user("on a branch")])
         conv.delegate().append([clew.user("for the helper")])
         _undone(profile)
+        _unfinished(profile)
         deleted = profile.create(title="deleted")
         deleted.claim_alias("tool", "gone-1")
         profile.delete(deleted.id)
@@ -52,11 +53,28 @@ def _talk(conv: clew.Conversation) -> None:
     thought = clew.Reasoning("Hm. " * 80, signature="s", model="m")
     said = clew.Draft(role=clew.Role.ASSISTANT, parts=(thought, clew.Text("Looking."), call))
     result = clew.CallResult(usage=clew.Usage(input=9, output=4), cost=0.5, latency=3)
-    turn.record([said], call=turn.call, result=result)
-    answer = clew.ToolResult("c1", (clew.Text("seen"), image, clew.Unknown({"type": "odd"})))
+    asks = [clew.Ask("c1", "look")]
+    turn.record([said], call=turn.call, result=result, asks=asks)
+    conv.answer_call("c1", True, always=True, by="Ada")
+    turn.record(started=["c1"])
+    content = (clew.Text("seen"), image, clew.Unknown({"type": "odd"}))
+    answer = clew.ToolResult("c1", content, shown=2)
     conv.add({"role": "user", "content": "still there?", "id": "k2"})
     turn.record([clew.Draft(role=clew.Role.TOOL, parts=(answer,))], take_inbox=True)
     turn.finish([clew.assistant("Done.")], deliveries=[clew.Delivery("web:1", {"text": "Done."})])
+
+
+def _unfinished(profile: clew.Profile) -> None:
+    """A delivery that failed, and a turn that was interrupted while its model spoke."""
+    taken = profile.take_delivery()
+    assert taken is not None
+    profile.settle_delivery(taken, "no network", give_up=True)
+    conv = profile.create(id="stopped")
+    turn = conv.begin_turn([clew.user("Tell.")], holder="sample", call=clew.CallPlan(model="m"))
+    assert isinstance(turn, clew.TurnHandle)
+    assert turn.call is not None
+    turn.save_partial(turn.call, "Once upon")
+    conv.interrupt_turn("stopped")
 
 
 def _edits(conv: clew.Conversation) -> None:

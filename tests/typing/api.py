@@ -44,6 +44,42 @@ def turns(conv: clew.Conversation) -> None:
             assert_type(begun.appended, clew.Appended)
 
 
+def asking(conv: clew.Conversation) -> None:
+    conv.add({"role": "user", "content": "push it"})
+    turn = conv.begin_turn(head=conv.info().head, call=clew.CallPlan(model="a-model"))
+    assert isinstance(turn, clew.TurnHandle)
+    call = clew.ToolCall("call-1", "git_push", "{}")
+    made = clew.CallResult(expected=9, generation=0, up_to_seq=1, prefix_hash="ab")
+    turn.record(
+        [clew.Draft(role=clew.Role.ASSISTANT, parts=(call,))],
+        call=turn.call, result=made, asks=[clew.Ask("call-1", "git_push")],
+    )  # fmt: skip
+    assert_type(conv.answer_call("call-1", True, always=True, by="Ada"), bool)
+    for row in assert_type(conv.approvals(), tuple[clew.Approval, ...]):
+        assert_type((row.by, row.answered_at), tuple[str | None, int | None])
+    assert_type(conv.allowed_tools(), tuple[str, ...])
+    turn.record(started=["call-1"])
+    cut = clew.ToolResult("call-1", "a long text", shown=4)
+    turn.record([clew.Draft(role=clew.Role.TOOL, parts=(cut,))])
+    turn.finish([clew.assistant("done")], deliveries=[clew.Delivery("web:1", "done")])
+    assert_type(conv.calls()[0].prefix_hash, str | None)
+
+
+def sending(profile: clew.Profile) -> None:
+    received = profile.receive(
+        "route", [clew.user("hi")], source="web", account="bot", key="1", wait=True
+    )
+    assert_type(received.appended, clew.Appended | None)
+    taken = profile.take_delivery("web:")
+    assert taken is not None
+    assert_type(taken.key, str)
+    assert_type(profile.settle_delivery(taken, "gone", give_up=True), clew.Delivered | None)
+    assert_type(profile.deliveries("failed"), tuple[clew.Delivered, ...])
+    rows = assert_type(profile.usage_by("time", since=0), tuple[clew.UsageRow, ...])
+    assert_type([row.usage for row in rows], list[clew.Usage])
+    assert_type(profile.clock.now(), int)
+
+
 def reading(conv: clew.Conversation) -> None:
     page = assert_type(conv.log(limit=10, order="newest"), clew.Page[clew.Message])
     assert_type(page.next, str | None)
@@ -111,7 +147,11 @@ async def awaited(path: Path) -> None:
         assert_type(await conv.branch(), clew.aio.AsyncConversation)
         begun = await conv.begin_turn([clew.user("go")])
         if isinstance(begun, clew.aio.AsyncTurn):
+            assert_type(await begun.record(started=["none"]), clew.Recorded)
             assert_type(await begun.finish(), clew.TurnEnded)
+        assert_type(await conv.approvals(), tuple[clew.Approval, ...])
+        assert_type(await store.profile("me").take_delivery(), clew.Delivered | None)
+        assert_type(await store.profile("me").usage_by("model"), tuple[clew.UsageRow, ...])
         assert_type(await store.verify(), list[clew.Problem])
     again = assert_type(await clew.aio.open(path), clew.aio.AsyncStore)
     await again.close()
@@ -136,6 +176,9 @@ def main(folder: Path) -> None:
         profile = assert_type(store.profile("me"), clew.Profile)
         own_loop(store)
         turns(profile.create(title="turns"))
+        profile.take_delivery("route")
+        asking(profile.create())
+        sending(profile)
         reading(profile.conversation("support-42"))
         editing(profile.create(workspace=clew.Workspace(cwd="/tmp")))
         many(profile)

@@ -59,6 +59,17 @@ class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """Microseconds; the store's clock when None."""
 
 
+def partial(text: str) -> Draft:
+    """What a model had said when it was stopped, as a message marked so (`meta.partial`)."""
+    return Draft(role=Role.ASSISTANT, parts=(Text(text),), meta={"partial": True})
+
+
+def wants_next(meta: dict[str, Any] | None) -> bool:
+    """Whether a message that waits wants a turn of its own (`meta.queue`), and not to be taken into
+    the one that runs."""
+    return bool(meta) and meta.get("queue") is True
+
+
 def known_role(role: object) -> bool:
     """Whether this is a role, or the word for one."""
     return isinstance(role, str) and role in ROLE_CODES

@@ -16,6 +16,9 @@ from msgspec import Struct
 from clew.domain.values import check_json
 from clew.errors import InputError
 
+MOST_SHOWN = 10**12
+"""The highest `ToolResult.shown`: more than any message holds."""
+
 
 class Text(Struct, tag="text", frozen=True, omit_defaults=True):
     """Plain text."""
@@ -86,6 +89,9 @@ class ToolResult(Struct, tag="tool_result", frozen=True, omit_defaults=True):
     content: str | tuple[Text | Image | File | Unknown, ...] = ""
     name: str | None = None
     is_error: bool = False
+    shown: int | None = None
+    """Characters of its text that a model is shown, its beginning and its end; None: all. The whole
+    is in the log."""
 
 
 Part = Text | Reasoning | ToolCall | ToolResult | Image | File | Unknown
@@ -106,7 +112,7 @@ def _is_plain(part: object) -> bool:
         case Text(text=str()):
             return True
         case ToolResult(call_id=str(), content=str(), name=None | str(), is_error=bool()):
-            return True
+            return part.shown is None or (type(part.shown) is int and _is_shown(part.shown))
         case ToolCall(id=str(), name=str(), arguments=str(), kind=str(), extra=None):
             return True
         case Reasoning():
@@ -141,6 +147,20 @@ def _check_part(part: Part) -> None:
         raise InputError(f"a {name} cannot be stored: {error}") from None
     if isinstance(part, Image | File):
         _check_medium(part)
+    if isinstance(part, ToolResult):
+        _check_shown(part.shown)
+
+
+def _check_shown(shown: int | None) -> None:
+    """Refuse what is no number of characters."""
+    if shown is not None and not _is_shown(shown):
+        raise InputError(
+            f"ToolResult.shown is {shown}; give characters, 0 or more, or None for all of its text"
+        )
+
+
+def _is_shown(shown: int) -> bool:
+    return 0 <= shown <= MOST_SHOWN
 
 
 def _check_medium(part: Image | File) -> None:

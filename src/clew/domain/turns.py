@@ -67,14 +67,52 @@ class Delivery(Struct, frozen=True):
     payload: Any
 
 
-class Delivered(Struct, frozen=True, kw_only=True):
-    """The row of a delivery."""
+DeliveryState = Literal["pending", "sent", "failed"]
 
+
+class Delivered(Struct, frozen=True, kw_only=True):
+    """The row of a delivery. Of one that was taken, `attempts` is the fence of who took it."""
+
+    conversation: str
     number: int
+    """Order of sending in the conversation."""
+    turn: int
     route: str
     payload: Any
-    state: Literal["pending", "sent", "failed"]
+    state: DeliveryState
     attempts: int
+    """How often it was taken."""
+    next_at: int
+    """Microseconds: when it is due, or since when it is sent or failed."""
+    error: str | None = None
+    """Why the last attempt failed."""
+
+    @property
+    def key(self) -> str:
+        """The same for every attempt: by it a channel knows what it has sent already."""
+        return f"{self.conversation}:{self.number}"
+
+
+class Ask(Struct, frozen=True):
+    """A tool call that a person must allow before it runs."""
+
+    call_id: str
+    name: str
+    """Of the tool."""
+
+
+class Approval(Struct, frozen=True, kw_only=True):
+    """The row of an Ask. Only one that is `started` may have run."""
+
+    turn: int
+    call_id: str
+    name: str
+    state: Literal["asked", "allowed", "denied", "started"]
+    always: bool
+    """The person allowed the tool for the whole conversation."""
+    by: str | None
+    asked_at: int
+    answered_at: int | None
 
 
 class CallPlan(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -98,7 +136,13 @@ class CallResult(Struct, frozen=True, omit_defaults=True, kw_only=True):
     latency: int | None = None
     """Microseconds."""
     prefix_hash: str | None = None
+    """Of the beginning of the request, as `context.prefix` has it."""
     error: str | None = None
+    expected: int | None = None
+    """As `CallPlan.expected`, where the context was built after the call was planned."""
+    generation: int | None = None
+    up_to_seq: int | None = None
+    """What the request was built of, where that moved since: by a compaction, by the inbox."""
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
@@ -121,6 +165,7 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     """Of a call that was imported: the messages that it made."""
     expected: int | None = None
     """As planned (`CallPlan.expected`)."""
+    prefix_hash: str | None = None
     after_attempt: int | None = None
     """The attempt at a compaction that it belongs to, or the newest one when it was planned. None:
     there was none yet, or the call was imported."""
@@ -133,6 +178,32 @@ class ModelUsage(Struct, frozen=True):
     calls: int
     usage: Usage
     cost: float
+
+
+SLOT = 15 * 60 * 1_000_000
+"""Microseconds. Every zone's days begin and end with a quarter of an hour."""
+UsageBy = Literal["model", "time", "conversation"]
+
+
+class UsageRow(Struct, frozen=True, kw_only=True):
+    """Usage added up for one model and purpose, of a slot of time or a conversation if asked so."""
+
+    model: str
+    purpose: str
+    """turn, summary, title or review."""
+    calls: int
+    failed: int
+    """Of the calls."""
+    priced: int
+    """Calls of which the cost is known; `cost` is theirs."""
+    usage: Usage
+    cost: float
+    """US dollars."""
+    at: int | None = None
+    """Microseconds: where the slot begins, a quarter of an hour."""
+    conversation: str | None = None
+    title: str | None = None
+    """Of the conversation."""
 
 
 class TurnBegun(Struct, frozen=True, kw_only=True):

@@ -44,16 +44,17 @@ class Append(Once[Appended]):
         uids = log.uids(self._prepared, found)
         return Appended(log.seqs(found), row.head, 0, uids, log.numbers(found))
 
-    def onto(self, tx: Transaction, row: Locked) -> Appended:
-        """The append itself, for units that hold the lock already."""
+    def onto(self, tx: Transaction, row: Locked, *, wait: bool = False) -> Appended:
+        """The append itself, for units that hold the lock already; `wait`: into the inbox, also
+        while no turn is open."""
         seen = self._seen
         self._seen = row.head if seen is None else seen
-        return append(tx, self._kit, row, self._prepared, seen, self._expect)
+        return append(tx, self._kit, row, self._prepared, seen, self._expect, wait=wait)
 
 
 def append(
     tx: Transaction, kit: Kit, row: Locked, prepared: tuple[Prepared, ...],
-    seen: int | None = None, expect: int | None = None,
+    seen: int | None = None, expect: int | None = None, *, wait: bool = False,
 ) -> Appended:  # fmt: skip
     """Append what is not there yet, or queue it; onto head `expect` and no other, if given."""
     now = kit.clock.now()
@@ -61,10 +62,13 @@ def append(
     fresh = log.missing(prepared, found)
     if fresh:
         conversations.check_expected(row, expect, None)
+    if wait:
+        conversations.open_for_append(tx, row, now)
+        return inbox.put(tx, kit, row, prepared, found)
     if row.turn is not None:
         if turns.is_busy(tx, kit, row):
             return inbox.put(tx, kit, row, prepared, found)
-        row = turns.interrupt(tx, row, now, "its holder was gone")
+        row = turns.interrupt(tx, kit, row, now, "its holder was gone")
     if fresh:
         conversations.open_for_append(tx, row, now)
         if row.waiting and expect is None:  # it came first

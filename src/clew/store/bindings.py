@@ -140,7 +140,7 @@ def reset_onto(
     row: Locked | None = None
     if old is not None:
         row = conversations.lock_by_id(tx, place.profile, old)
-        row = turns.interrupt(tx, row, now, "reset")
+        row = turns.interrupt(tx, kit, row, now, "reset")
         if reason is not None:
             conversations.end(tx, row, reason, now)
     no = conversations.create(
@@ -184,9 +184,9 @@ class Receive(Once[Received]):
 
     def __init__(
         self, kit: Kit, place: Place, account: str, key: str, drafts: Sequence[Draft],
-        new: NewConversation, result: str | None,
+        new: NewConversation, result: str | None, wait: bool = False,
     ) -> None:  # fmt: skip
-        self._kit, self._place = kit, place
+        self._kit, self._place, self._wait = kit, place, wait
         self._address = {
             "profile": place.profile, "source": place.source,
             "account": kit.key("account", account), "key": kit.key("inbound key", key),
@@ -208,7 +208,7 @@ class Receive(Once[Received]):
             row = conversations.lock_by_id(tx, place.profile, conversation)
             if row.ended_at is not None and row.boundary:
                 raise Ended(row.id, str(row.end_reason), True)
-            appended = self._append.onto(tx, row)
+            appended = self._append.onto(tx, row, wait=self._wait)
         received = Received(conversation, appended, False, self._result)
         tx.run(
             "inbound_finish", **self._address, conversation=conversation,

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from clew.domain.turns import CallPlan, CallResult, ModelCall, ModelUsage, Spent, Usage
+from clew.domain.turns import (
+    SLOT,
+    CallPlan,
+    CallResult,
+    ModelCall,
+    ModelUsage,
+    Spent,
+    Usage,
+    UsageBy,
+    UsageRow,
+)
 from clew.errors import InputError, NotFound, TooLarge
 from clew.store import conversations
 from clew.store.backend import Row, Transaction, Value
@@ -57,6 +67,8 @@ def delete(tx: Transaction, no: int) -> None:
     tx.run("model_call_delete", no=no)
 
 
+NEVER = 1 << 62
+"""Microseconds: later than any call, and one slot that holds all."""
 MOST = 1 << 53
 """No number that a result brings is higher: a sum of them stays an integer."""
 
@@ -67,6 +79,8 @@ def check_result(result: CallResult) -> None:
     for name, value in (
         ("input", usage.input), ("output", usage.output), ("cached", usage.cached),
         ("reasoning", usage.reasoning), ("latency", result.latency or 0),
+        ("expected", result.expected or 0), ("generation", result.generation or 0),
+        ("up_to_seq", result.up_to_seq or 0),
     ):  # fmt: skip
         if not 0 <= value <= MOST:
             raise InputError(f"{name} is {value}; give 0..{MOST}")
@@ -81,7 +95,8 @@ def finish(tx: Transaction, kit: Kit, row: Locked, number: int, result: CallResu
         "model_call_finish", no=row.no, number=number, state=result.state, input=usage.input,
         output=usage.output, cached=usage.cached, reasoning=usage.reasoning, cost=result.cost,
         latency=result.latency, prefix_hash=kit.label("prefix hash", result.prefix_hash),
-        error=kit.remark(result.error),
+        error=kit.remark(result.error), expected=result.expected, generation=result.generation,
+        up_to_seq=result.up_to_seq,
     )  # fmt: skip
     if not changed and tx.row("model_call_get", no=row.no, number=number) is None:
         raise NotFound("model call", str(number))
@@ -100,6 +115,12 @@ def land(tx: Transaction, kit: Kit, no: int, calls: Iterable[Landed]) -> None:
             "api_group": kit.key("api_group", group),
         })  # fmt: skip
     tx.batch("model_call_import", rows)
+
+
+def streamed(tx: Transaction, no: int, turn: int) -> str | None:
+    """What a planned call of the turn has streamed so far, as far as that was kept."""
+    row = tx.row("model_call_streamed", no=no, turn=turn)
+    return None if row is None else json_value(row[0])
 
 
 def interrupt(tx: Transaction, no: int, turn: int) -> None:
@@ -128,12 +149,41 @@ def _call(row: Row) -> ModelCall:
         generation=row[5], up_to_seq=row[6], usage=Usage(row[7], row[8], row[9], row[10]),
         cost=row[11], latency=row[12], started_at=row[13], partial=json_value(row[14]),
         error=row[15], api_group=row[16], expected=row[17], after_attempt=row[18],
+        prefix_hash=row[19],
     )  # fmt: skip
 
 
-def usage(tx: Transaction, profile: str, no: int | None, since: int) -> tuple[ModelUsage, ...]:
-    """Usage by model of a profile or of one conversation, of calls that ended, from `since` on."""
-    rows = tx.rows("model_call_usage", profile=profile, no=no, since=since)
+def usage_of(tx: Transaction, no: int) -> tuple[ModelUsage, ...]:
+    """Usage by model of one conversation, of calls that ended."""
+    return _by_model(tx.rows("model_call_usage_here", no=no))
+
+
+def usage(tx: Transaction, profile: str, since: int) -> tuple[ModelUsage, ...]:
+    """Usage by model of a profile, of calls that ended, from `since` on."""
+    return _by_model(tx.rows("model_call_usage", profile=profile, since=since))
+
+
+def usage_by(
+    tx: Transaction, profile: str, by: UsageBy, since: int, until: int | None
+) -> tuple[UsageRow, ...]:
+    """Usage of a profile by model, purpose, and one thing more."""
+    rows = tx.rows(
+        "model_call_usage_by", profile=profile, since=since, one=int(by == "conversation"),
+        until=NEVER if until is None else until, slot=SLOT if by == "time" else NEVER,
+    )  # fmt: skip
+    return tuple(
+        UsageRow(
+            at=row[0] * SLOT if by == "time" else None,
+            conversation=row[2] if by == "conversation" else None,
+            title=row[3] if by == "conversation" else None, model=row[4], purpose=row[5],
+            calls=row[6], failed=row[7], priced=row[8],
+            usage=Usage(row[9], row[10], row[11], row[12]), cost=row[13],
+        )
+        for row in rows
+    )  # fmt: skip
+
+
+def _by_model(rows: Iterable[Row]) -> tuple[ModelUsage, ...]:
     return tuple(
         ModelUsage(row[0], row[1], Usage(row[2], row[3], row[4], row[5]), row[6]) for row in rows
     )

@@ -55,7 +55,7 @@ def cut_from(
     if hidden(cuts, seq):
         raise InputError(f"the message at seq {seq} is hidden by a cut already; name a visible one")
     turn = row.turn
-    row = turns.interrupt(tx, row, now, "cut")
+    row = turns.interrupt(tx, kit, row, now, "cut")
     row, withdrawn = inbox.withdraw(tx, row)
     number = cuts[-1].number + 1 if cuts else 1
     tx.run(

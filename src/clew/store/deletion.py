@@ -15,6 +15,7 @@ from collections.abc import Callable
 from clew.errors import NotFound
 from clew.store import (
     aliases,
+    approvals,
     attempts,
     bindings,
     blobs,
@@ -41,9 +42,9 @@ STEP = 500
 """Rows moved or deleted in one transaction: some milliseconds of the write lock."""
 
 _RECORDS: tuple[Callable[[Transaction, int], None], ...] = (
-    calls.delete, turns.delete, inbox.delete, outbox.delete, boundaries.delete, compactions.delete,
-    attempts.delete, cuts.delete, blobs.delete, todos.delete, goals.delete, presence.delete,
-    prompts.release,
+    calls.delete, approvals.delete, turns.delete, inbox.delete, outbox.delete, boundaries.delete,
+    compactions.delete, attempts.delete, cuts.delete, blobs.delete, todos.delete, goals.delete,
+    presence.delete, prompts.release,
 )  # fmt: skip
 
 
@@ -67,7 +68,7 @@ class Begin(Once[int]):
             if row is None:
                 raise NotFound("conversation", id)
             if row.binned_at is None:
-                row = turns.interrupt(tx, row, now, "deleted")
+                row = turns.interrupt(tx, self._kit, row, now, "deleted")
                 aliases.tombstone(tx, profile, id)
                 conversations.bin(tx, row, now)
                 note(tx, id, profile, "deleted", now, "{}")

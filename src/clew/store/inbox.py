@@ -6,7 +6,9 @@ before the next plain append. Writing a key twice returns the first message here
 
 from __future__ import annotations
 
-from clew.domain.messages import ROLES, Appended, Message, Role, Waiting
+from itertools import takewhile
+
+from clew.domain.messages import ROLES, Appended, Message, Role, Waiting, wants_next
 from clew.domain.text import shorten
 from clew.errors import InboxFull, ReadOnly
 from clew.store import blobs, conversations, log
@@ -54,12 +56,17 @@ def _insert(tx: Transaction, no: int, number: int, item: Prepared) -> None:
 
 
 def take(
-    tx: Transaction, kit: Kit, row: Locked, turn: int | None = None
+    tx: Transaction, kit: Kit, row: Locked, turn: int | None = None, *, steering: bool = False
 ) -> tuple[Locked, tuple[int, ...]]:
-    """Move all that waits into the log, in order; gives the row then and the inbox numbers."""
+    """Move what waits into the log, in order; gives the row then and the inbox numbers. `steering`:
+    into a turn that runs, up to the first message that wants the next one (`meta.queue`)."""
     if not row.waiting:
         return row, ()
-    waiting = tx.rows("inbox_waiting", no=row.no)
+    waiting = list(tx.rows("inbox_waiting", no=row.no))
+    if steering:
+        waiting = list(takewhile(lambda entry: not wants_next(json_value(entry[7])), waiting))
+        if not waiting:
+            return row, ()
     prepared = tuple(_prepared(kit, entry) for entry in waiting)
     first = row.head + 1
     row = log.insert(tx, row, prepared, turn)

@@ -57,9 +57,10 @@ class Kit(NamedTuple):
             raise InputError(f"{what} is {value!r}; give one of {', '.join(known)}")
         return value
 
-    def json(self, what: str, value: object) -> str | None:
-        """A small JSON value as ASCII text for a TEXT column."""
+    def json(self, what: str, value: object, limit: int | None = None) -> str | None:
+        """A JSON value as ASCII text for a TEXT column: a small one, unless `limit` says more."""
         text = json_text(value, what)
-        if text is not None and len(text) > self.limits.meta:
-            raise TooLarge(what, len(text), self.limits.meta)
+        limit = self.limits.meta if limit is None else limit
+        if text is not None and len(text) > limit:
+            raise TooLarge(what, len(text), limit)
         return text

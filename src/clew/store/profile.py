@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clew.clock import Clock
 from clew.domain.boundaries import (
     BoundaryHandler,
     DeliveryReport,
@@ -23,7 +24,7 @@ from clew.domain.changes import Change, Mark
 from clew.domain.conversations import ConversationSummary, ListFilter, NewConversation, Page
 from clew.domain.messages import Draft
 from clew.domain.search import SearchPage, SearchQuery
-from clew.domain.turns import ModelUsage
+from clew.domain.turns import Delivered, DeliveryState, ModelUsage, UsageBy, UsageRow
 from clew.errors import InputError
 from clew.store import (
     aliases,
@@ -34,6 +35,7 @@ from clew.store import (
     deletion,
     follow,
     listing,
+    outbox,
 )
 from clew.store.backend import Transaction
 from clew.store.bindings import Bind, Receive, Received, Reset, ResetOutcome
@@ -72,6 +74,11 @@ class Profile:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that the store was opened with."""
+        return self._db.kit.clock
 
     # ------------------------------------------------------------------ finding one
 
@@ -142,13 +149,15 @@ class Profile:
 
     def receive(
         self, route: str, drafts: Sequence[Draft], *, source: str, account: str, key: str,
-        new: NewConversation | None = None, result: str | None = None,
+        new: NewConversation | None = None, result: str | None = None, wait: bool = False,
     ) -> Received:  # fmt: skip
         """Accept what a channel delivers: (source, account, key) names the delivery, `route` its
-        binding. A redelivery gets the first result, whatever the binding says by now."""
+        binding. A redelivery gets the first result, whatever the binding says by now. `wait`: the
+        messages wait in the inbox for the turn that answers them, so that `unfinished` names the
+        conversation when the host dies before it."""
         place = bindings.place_of(self._db.kit, self.name, source, route)
         new = new or NewConversation(source=source)
-        return self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result))
+        return self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result, wait))
 
     def importing(self) -> Importing:
         """What an importer of other tools' transcripts needs."""
@@ -180,7 +189,16 @@ class Profile:
 
     def usage(self, since: int = 0) -> tuple[ModelUsage, ...]:
         """Usage by model of all calls that ended, from `since` (microseconds) on."""
-        return self._db.read(lambda tx: calls.usage(tx, self.name, None, since))
+        return self._db.read(lambda tx: calls.usage(tx, self.name, since))
+
+    def usage_by(
+        self, by: UsageBy = "model", since: int = 0, until: int | None = None
+    ) -> tuple[UsageRow, ...]:
+        """Usage of all calls that ended, of `since` <= time < `until` (microseconds), by model and
+        purpose, and by "time" (quarters of an hour, of which the caller makes days) or
+        "conversation" as well."""
+        self._db.kit.choice("by", by, get_args(UsageBy))
+        return self._db.read(lambda tx: calls.usage_by(tx, self.name, by, since, until))
 
     def unfinished(self) -> tuple[Conversation, ...]:
         """Conversations with an open turn or waiting messages: what a recovering host looks at."""
@@ -219,6 +237,38 @@ class Profile:
         in. Its methods wait for the store."""
         module: Any = import_module("clew.store.transfer")  # most programs never need it
         return module.Transfer(self._db.backend, self._db.kit, self.name)
+
+    # ------------------------------------------------------------------ deliveries
+
+    def take_delivery(self, routes: str | None = None) -> Delivered | None:
+        """Take a reply that is due to be sent; None: none is. `routes`: only where the next of a
+        conversation goes by a route that begins so.
+
+        Send it outside any transaction and settle it within a minute: after that it comes due
+        again, since its taker may be gone. So each is sent at least once, always with the same
+        `key`, and those of one conversation in their order. Any number may take at once.
+        """
+        kit = self._db.kit
+        wanted = "" if routes is None else kit.key("routes", routes)
+        if not self._db.read(lambda tx: outbox.is_due(tx, kit, self.name, wanted)):
+            return None
+        return self._db.write(outbox.Take(kit, self.name, wanted))
+
+    def settle_delivery(
+        self, taken: Delivered, error: str | None = None, *, give_up: bool = False
+    ) -> Delivered | None:
+        """Note that it was sent, or by `error` why not: it comes due again after 5 seconds, then
+        30, then 5 minutes, then each hour, or with `give_up` never. None: it was taken by another
+        meanwhile, or settled before, and nothing was changed."""
+        unit = outbox.Settle(self._db.kit, self.name, taken, error, give_up)
+        return self._db.write(unit)
+
+    def deliveries(
+        self, state: DeliveryState | None = None, limit: int = 100
+    ) -> tuple[Delivered, ...]:
+        """Replies that are pending, sent or failed, or all of them, the latest change first."""
+        self._db.kit.limits.check_page(limit)
+        return self._db.read(lambda tx: outbox.all_of(tx, self._db.kit, self.name, state, limit))
 
     # ------------------------------------------------------------------ boundaries
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.domain.messages import Appended, Draft
 from clew.domain.turns import (
+    Ask,
     CallPlan,
     CallResult,
     Delivery,
@@ -38,13 +39,19 @@ class TurnHandle:
     def record(
         self, drafts: Sequence[Draft] = (), *, call: int | None = None,
         result: CallResult | None = None, next_call: CallPlan | None = None,
-        take_inbox: bool = False,
+        take_inbox: bool = False, asks: Sequence[Ask] = (), started: Sequence[str] = (),
     ) -> Recorded:  # fmt: skip
         """Store one finished step in one transaction: the call that ended, its message or the
-        tool results, what waits in the inbox (if no tool call is open), the next planned call."""
+        tool results, what waits in the inbox (if no tool call is open, and up to a message whose
+        `meta.queue` is true: that one waits for the next turn), the next planned call.
+
+        `asks`: calls of the message that a person must allow. `started`: ids of those that were
+        allowed and are about to run; stored before they do, so that none runs twice unnoticed.
+        """
         step = Step(
-            drafts=drafts, call=call, result=result, next_call=next_call, take_inbox=take_inbox
-        )
+            drafts=drafts, call=call, result=result, next_call=next_call, take_inbox=take_inbox,
+            asks=asks, started=started,
+        )  # fmt: skip
         return self._record(step)[0]
 
     def finish(

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from clew.domain.messages import Appended, Draft
+from clew.domain.messages import Appended, Draft, partial
 from clew.domain.parts import answered_ids, call_ids, unasked_ids
 from clew.domain.turns import (
+    Ask,
     CallPlan,
     CallResult,
     Delivery,
@@ -26,12 +27,12 @@ from clew.domain.turns import (
     TurnQueued,
     TurnState,
 )
-from clew.errors import InputError, NotFound, RightLost, TurnOpen
-from clew.store import calls, conversations, inbox, log, outbox, rights
+from clew.errors import InputError, NotFound, RightLost, TooLarge, TurnOpen
+from clew.store import approvals, calls, conversations, inbox, log, outbox, rights
 from clew.store.backend import Row, Transaction
 from clew.store.changes import note
 from clew.store.conversations import Locked
-from clew.store.drafts import prepare
+from clew.store.drafts import Prepared, prepare
 from clew.store.kit import Kit
 from clew.store.log import Found
 from clew.store.unit import Once
@@ -99,13 +100,29 @@ def close(
     return conversations.set_turn(tx, conversations.release_right(tx, row), None)
 
 
-def interrupt(tx: Transaction, row: Locked, now: int, why: str | None = None) -> Locked:
-    """End the open turn from outside: its holder's next write is refused (fence + 1)."""
+def interrupt(tx: Transaction, kit: Kit, row: Locked, now: int, why: str | None = None) -> Locked:
+    """End the open turn from outside: its holder's next write is refused (fence + 1). What its
+    model had streamed becomes a message, marked as partial."""
     if row.turn is None:
         return row
+    said = _said(tx, kit, row.no, row.turn)
+    if said:
+        row = log.insert(tx, row, said, row.turn)
     row = close(tx, row, "interrupted", now, why)
     note(tx, row.id, row.profile, "turn", now)
     return conversations.revoke_right(tx, row)
+
+
+def _said(tx: Transaction, kit: Kit, no: int, turn: int) -> tuple[Prepared, ...]:
+    """The message of what a call had streamed. One that is no message (only space, too large) stays
+    beside its call: an end must not fail."""
+    text = calls.streamed(tx, no, turn)
+    if not text or not text.strip():
+        return ()
+    try:
+        return prepare(kit, [partial(text)])
+    except TooLarge:
+        return ()
 
 
 def take(tx: Transaction, kit: Kit, row: Locked, holder: str, ttl: int) -> tuple[Locked, Right]:
@@ -125,10 +142,12 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
 
     def __init__(
         self, kit: Kit, no: int, name: str, drafts: Sequence[Draft], holder: str, ttl: int,
-        key: str | None, call: CallPlan | None,
+        key: str | None, call: CallPlan | None, head: int | None = None,
     ) -> None:  # fmt: skip
         _check_ttl(ttl)
-        self._kit, self._no, self._name = kit, no, name
+        if drafts and head is not None:
+            raise InputError("a turn begins with messages, or answers what stands at a head")
+        self._kit, self._no, self._name, self._head = kit, no, name, head
         self._prepared = prepare(kit, drafts) if drafts else ()
         self._unasked = unasked_ids(draft.parts for draft in drafts)
         self._holder, self._ttl, self._call = kit.key("holder", holder), ttl, call
@@ -156,7 +175,8 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
             if not self._prepared:
                 raise TurnOpen(row.id, turn, row.holder)
             return TurnQueued(appended=inbox.put(tx, kit, row, self._prepared, found), turn=turn)
-        row = interrupt(tx, row, now, "its holder was gone")
+        conversations.check_expected(row, self._head, None)
+        row = interrupt(tx, kit, row, now, "its holder was gone")
         conversations.open_for_append(tx, row, now)
         return self._open(tx, row, found, now)
 
@@ -174,7 +194,7 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
     ) -> TurnBegun:
         kit = self._kit
         fresh = log.missing(self._prepared, found)
-        if not fresh and not row.waiting:
+        if self._head is None and not fresh and not row.waiting:
             raise InputError("a turn begins with a message; none was given and none waits")
         last = tx.row("turn_last", no=row.no)
         number = (last[0] if last else 0) + 1
@@ -207,7 +227,12 @@ class Step(Struct, frozen=True, kw_only=True):
     result: CallResult | None = None
     next_call: CallPlan | None = None
     take_inbox: bool = False
-    """Take waiting messages into the turn, if no call of it is open."""
+    """Take waiting messages into the turn, if no call of it is open: those before the first that
+    wants the next turn (`meta.queue`)."""
+    asks: Sequence[Ask] = ()
+    """Calls of these drafts that a person must allow before they run."""
+    started: Sequence[str] = ()
+    """Ids of calls that were allowed and are about to run."""
     state: TurnState | None = None
     """Close the turn (done, failed, interrupted), or let it wait for a person (waiting)."""
     error: str | None = None
@@ -230,9 +255,11 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
             kit.choice("the state that ends a step", step.state, ENDS)
         if step.result is not None:
             calls.check_result(step.result)
+        self._asks = approvals.prepare(kit, step.drafts, step.asks)
         self._error = kit.remark(step.error)
+        most = kit.limits.message  # a reply is in it
         self._deliveries = [
-            (kit.key("route", d.route), kit.json("payload", d.payload) or "null")
+            (kit.key("route", d.route), kit.json("payload", d.payload, most) or "null")
             for d in step.deliveries
         ]
         self._seen: int | None = None
@@ -284,7 +311,9 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
             calls.finish(tx, kit, row, step.call, step.result)
         taken: tuple[int, ...] = ()
         if step.take_inbox and row.waiting and not open_calls(tx, kit, row, self._turn):
-            row, taken = inbox.take(tx, kit, row, self._turn)
+            row, taken = inbox.take(tx, kit, row, self._turn, steering=True)
+        approvals.ask(tx, row.no, self._turn, self._asks, now)
+        approvals.start(tx, row.no, self._turn, step.started)
         call = None
         if step.next_call is not None:
             call = calls.plan(tx, kit, row, step.next_call, now, self._turn)

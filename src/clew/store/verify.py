@@ -197,6 +197,11 @@ def _messages(
             before = log.ranges(parts, (), 1, message.seq - 1)
             if log.not_asked(tx, kit.codec, before, unasked):
                 yield "I-07", f"the tool result at seq {message.seq} follows no call"
+    for turn, call_id, there in tx.rows("approval_all", no=row.no):
+        if there is None:
+            yield "I-21", f"the call {call_id!r} is of turn {turn}, which is not there"
+        elif call_id not in calls:
+            yield "I-21", f"no message makes the call {call_id!r}, which a person must allow"
 
 
 def _compactions(

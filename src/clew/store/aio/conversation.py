@@ -19,6 +19,7 @@ from clew.domain.turns import CallPlan, CallResult, TurnBegun, TurnKnown, TurnQu
 from clew.errors import Overtaken
 from clew.store import (
     aliases,
+    approvals,
     attempts,
     branches,
     calls,
@@ -102,15 +103,17 @@ class AsyncConversation(AsyncConversationReader):
         ttl: int = DEFAULT_TTL,
         key: str | None = None,
         call: CallPlan | None = None,
+        head: int | None = None,
     ) -> AsyncTurn | TurnQueued | TurnKnown:
-        """Open a turn with these messages and all that wait, and take the right to run.
+        """Open a turn with these messages and all that wait, and take the right to run. `head`
+        instead of messages: to answer what stands at the end of the log, which is there.
 
         TurnQueued: another holder's turn is open, the messages wait in its inbox. TurnKnown: the
         messages were in the log already. `ttl`: microseconds of silence after which others may
-        take over; renew at a third of it.
+        take over; renew at a third of it. Stale: the head is another one.
         """
         holder = holder or new_holder()
-        unit = turns.Begin(self._db.kit, self._no, self.id, drafts, holder, ttl, key, call)
+        unit = turns.Begin(self._db.kit, self._no, self.id, drafts, holder, ttl, key, call, head)
         begun = await self._db.write(unit)
         return self._handle(begun) if isinstance(begun, TurnBegun) else begun
 
@@ -126,13 +129,26 @@ class AsyncConversation(AsyncConversationReader):
         reason, now = (self._db.kit.remark(why), self._now())
 
         def interrupt(tx: Transaction, row: Locked) -> bool:
-            turns.interrupt(tx, row, now, reason)
+            turns.interrupt(tx, self._db.kit, row, now, reason)
             return row.turn is not None
 
         return await self._locked(interrupt, lambda tx, row: turns.ended_at(tx, row, now))
 
     def _handle(self, begun: TurnBegun) -> AsyncTurn:
         return AsyncTurn(self._db, self._no, begun)
+
+    async def answer_call(
+        self, call_id: str, allow: bool, *, always: bool = False, by: str | None = None
+    ) -> bool:
+        """Answer for a person a call that the open turn waits for (`approvals`); `always`: allow
+        its tool in this conversation from now on. False: it was answered already. NotFound."""
+        now = self._now()
+        return await self._locked(
+            lambda tx, row: approvals.answer(
+                tx, self._db.kit, row, call_id, allow, always, by, now
+            ),
+            lambda tx, row: approvals.was_answered(tx, row, call_id, now),
+        )
 
     async def plan_call(self, plan: CallPlan, attempt: int | None = None) -> int:
         """Note a model call outside any turn (a title, a summary, a review); gives its number."""
@@ -336,7 +352,7 @@ class AsyncConversation(AsyncConversationReader):
         now = self._now()
 
         def end(tx: Transaction, row: Locked) -> bool:
-            row = turns.interrupt(tx, row, now, f"ended: {reason}")
+            row = turns.interrupt(tx, self._db.kit, row, now, f"ended: {reason}")
             return conversations.end(tx, row, reason, now)
 
         return await self._locked(end, lambda _, row: row.ended_at == now)

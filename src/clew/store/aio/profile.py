@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, get_args
 
 from msgspec.structs import replace
 
+from clew.clock import Clock
 from clew.domain.boundaries import AsyncBoundaryHandler, DeliveryReport, PendingBoundary, Subscriber
 from clew.domain.changes import Change, Mark
 from clew.domain.conversations import ConversationSummary, ListFilter, NewConversation, Page
 from clew.domain.messages import Draft
 from clew.domain.search import SearchPage, SearchQuery
-from clew.domain.turns import ModelUsage
+from clew.domain.turns import Delivered, DeliveryState, ModelUsage, UsageBy, UsageRow
 from clew.errors import InputError
 from clew.store import (
     aliases,
@@ -27,6 +28,7 @@ from clew.store import (
     deletion,
     follow,
     listing,
+    outbox,
 )
 from clew.store.aio.conversation import AsyncConversation
 from clew.store.aio.database import AsyncDatabase, hop
@@ -47,6 +49,11 @@ class AsyncProfile:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
+
+    @property
+    def clock(self) -> Clock:
+        """The clock that the store was opened with."""
+        return self._db.kit.clock
 
     async def create(self, new: NewConversation | None = None, **fields: Any) -> AsyncConversation:
         """A new conversation. Fields are those of NewConversation. With an `id` that exists in
@@ -127,12 +134,17 @@ class AsyncProfile:
         key: str,
         new: NewConversation | None = None,
         result: str | None = None,
+        wait: bool = False,
     ) -> Received:
         """Accept what a channel delivers: (source, account, key) names the delivery, `route` its
-        binding. A redelivery gets the first result, whatever the binding says by now."""
+        binding. A redelivery gets the first result, whatever the binding says by now. `wait`: the
+        messages wait in the inbox for the turn that answers them, so that `unfinished` names the
+        conversation when the host dies before it."""
         place = bindings.place_of(self._db.kit, self.name, source, route)
         new = new or NewConversation(source=source)
-        return await self._db.write(Receive(self._db.kit, place, account, key, drafts, new, result))
+        return await self._db.write(
+            Receive(self._db.kit, place, account, key, drafts, new, result, wait)
+        )
 
     def importing(self) -> Importing:
         """What an importer of other tools' transcripts needs."""
@@ -166,7 +178,16 @@ class AsyncProfile:
 
     async def usage(self, since: int = 0) -> tuple[ModelUsage, ...]:
         """Usage by model of all calls that ended, from `since` (microseconds) on."""
-        return await self._db.read(lambda tx: calls.usage(tx, self.name, None, since))
+        return await self._db.read(lambda tx: calls.usage(tx, self.name, since))
+
+    async def usage_by(
+        self, by: UsageBy = "model", since: int = 0, until: int | None = None
+    ) -> tuple[UsageRow, ...]:
+        """Usage of all calls that ended, of `since` <= time < `until` (microseconds), by model and
+        purpose, and by "time" (quarters of an hour, of which the caller makes days) or
+        "conversation" as well."""
+        self._db.kit.choice("by", by, get_args(UsageBy))
+        return await self._db.read(lambda tx: calls.usage_by(tx, self.name, by, since, until))
 
     async def unfinished(self) -> tuple[AsyncConversation, ...]:
         """Conversations with an open turn or waiting messages: what a recovering host looks at."""
@@ -205,6 +226,38 @@ class AsyncProfile:
         in. Its methods wait for the store."""
         module: Any = import_module("clew.store.transfer")
         return module.Transfer(self._db.backend, self._db.kit, self.name)
+
+    async def take_delivery(self, routes: str | None = None) -> Delivered | None:
+        """Take a reply that is due to be sent; None: none is. `routes`: only where the next of a
+        conversation goes by a route that begins so.
+
+        Send it outside any transaction and settle it within a minute: after that it comes due
+        again, since its taker may be gone. So each is sent at least once, always with the same
+        `key`, and those of one conversation in their order. Any number may take at once.
+        """
+        kit = self._db.kit
+        wanted = "" if routes is None else kit.key("routes", routes)
+        if not await self._db.read(lambda tx: outbox.is_due(tx, kit, self.name, wanted)):
+            return None
+        return await self._db.write(outbox.Take(kit, self.name, wanted))
+
+    async def settle_delivery(
+        self, taken: Delivered, error: str | None = None, *, give_up: bool = False
+    ) -> Delivered | None:
+        """Note that it was sent, or by `error` why not: it comes due again after 5 seconds, then
+        30, then 5 minutes, then each hour, or with `give_up` never. None: it was taken by another
+        meanwhile, or settled before, and nothing was changed."""
+        unit = outbox.Settle(self._db.kit, self.name, taken, error, give_up)
+        return await self._db.write(unit)
+
+    async def deliveries(
+        self, state: DeliveryState | None = None, limit: int = 100
+    ) -> tuple[Delivered, ...]:
+        """Replies that are pending, sent or failed, or all of them, the latest change first."""
+        self._db.kit.limits.check_page(limit)
+        return await self._db.read(
+            lambda tx: outbox.all_of(tx, self._db.kit, self.name, state, limit)
+        )
 
     async def subscribe(self, name: str) -> bool:
         """Have `name` told of every compaction, undo and reset in this profile from now on; false

@@ -13,9 +13,10 @@ from clew.domain.conversations import ConversationInfo, Page
 from clew.domain.cuts import Cut
 from clew.domain.messages import Message, Waiting
 from clew.domain.notes import Goal, Presence, Todo
-from clew.domain.turns import Delivered, ModelCall, ModelUsage, Turn
+from clew.domain.turns import Approval, Delivered, ModelCall, ModelUsage, Turn
 from clew.store import (
     aliases,
+    approvals,
     attempts,
     bindings,
     calls,
@@ -129,13 +130,23 @@ class AsyncConversationReader:
         """Turns numbered below `before`, newest first."""
         return await self._db.read(lambda tx: turns.recent(tx, self._no, limit, before))
 
+    async def approvals(self) -> tuple[Approval, ...]:
+        """Calls of the open turn that a person had to allow, answered ones too."""
+        return await self._db.read(
+            lambda tx: approvals.of_turn(tx, self._no, conversations.info(tx, self._no).turn)
+        )
+
+    async def allowed_tools(self) -> tuple[str, ...]:
+        """Names of the tools that a person has allowed for the whole conversation."""
+        return await self._db.read(lambda tx: approvals.always(tx, self._no))
+
     async def calls(self, newest: int | None = None) -> tuple[ModelCall, ...]:
         """Model calls by number, all of them or the newest so many."""
         return await self._db.read(lambda tx: calls.all_of(tx, self._no, newest))
 
     async def usage(self) -> tuple[ModelUsage, ...]:
         """Usage by model of this conversation."""
-        return await self._db.read(lambda tx: calls.usage(tx, self.profile, self._no, 0))
+        return await self._db.read(lambda tx: calls.usage_of(tx, self._no))
 
     async def deliveries(self, turn: int) -> tuple[Delivered, ...]:
         """The outbox rows of a turn."""

@@ -93,11 +93,15 @@ RECORDS = (
         "copy_goal_rows", "copy_goal_insert", "copy_goal_delete",
     ),
     _records(
+        "approval", "turn call_id name state always by asked_at answered_at",
+        "copy_approval_rows", "copy_approval_insert", "copy_approval_delete", 2,
+    ),
+    _records(
         "presence", "owner heartbeat label",
         "copy_presence_rows", "copy_presence_insert", "copy_presence_delete",
     ),
     _records(
-        "outbox", "number turn route payload state attempts next_at",
+        "outbox", "number turn route payload state attempts next_at error",
         "copy_outbox_rows", "copy_outbox_insert", "copy_outbox_delete",
     ),
     _records(

@@ -232,6 +232,20 @@ VALUES (:no, :number, :text, :state, :at)
 -- name: copy_goal_delete
 DELETE FROM goal WHERE conversation_no = :no AND number = :number
 
+-- macro: copy_approval
+turn, call_id, name, state, always, by, asked_at, answered_at
+
+-- name: copy_approval_rows
+SELECT conversation_no, {{copy_approval}} FROM approval
+WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, turn, call_id
+
+-- name: copy_approval_insert
+INSERT INTO approval(conversation_no, {{copy_approval}})
+VALUES (:no, :turn, :call_id, :name, :state, :always, :by, :asked_at, :answered_at)
+
+-- name: copy_approval_delete
+DELETE FROM approval WHERE conversation_no = :no AND turn = :turn AND call_id = :call_id
+
 -- name: copy_presence_rows
 SELECT conversation_no, owner, heartbeat, label FROM presence
 WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, owner
@@ -244,7 +258,7 @@ VALUES (:no, :owner, :heartbeat, :label)
 DELETE FROM presence WHERE conversation_no = :no AND owner = :owner
 
 -- macro: copy_outbox
-number, turn, route, payload, state, attempts, next_at
+number, turn, route, payload, state, attempts, next_at, error
 
 -- name: copy_outbox_rows
 SELECT conversation_no, {{copy_outbox}} FROM outbox
@@ -252,7 +266,7 @@ WHERE conversation_no BETWEEN :first AND :last ORDER BY conversation_no, number
 
 -- name: copy_outbox_insert
 INSERT INTO outbox(conversation_no, {{copy_outbox}})
-VALUES (:no, :number, :turn, :route, :payload, :state, :attempts, :next_at)
+VALUES (:no, :number, :turn, :route, :payload, :state, :attempts, :next_at, :error)
 
 -- name: copy_outbox_delete
 DELETE FROM outbox WHERE conversation_no = :no AND number = :number

@@ -86,6 +86,10 @@ SELECT 'goal', NULL, 'conversation', NULL WHERE EXISTS (
   SELECT 1 FROM goal AS a WHERE a.conversation_no IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM conversation AS b WHERE b.no = a.conversation_no))
 UNION ALL
+SELECT 'approval', NULL, 'conversation', NULL WHERE EXISTS (
+  SELECT 1 FROM approval AS a WHERE a.conversation_no IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM conversation AS b WHERE b.no = a.conversation_no))
+UNION ALL
 SELECT 'presence', NULL, 'conversation', NULL WHERE EXISTS (
   SELECT 1 FROM presence AS a WHERE a.conversation_no IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM conversation AS b WHERE b.no = a.conversation_no))

@@ -457,7 +457,7 @@ DELETE FROM turn WHERE conversation_no = :no
 -- macro: model_call
 SELECT number, turn, purpose, model, state, generation, up_to_seq, input_tokens, output_tokens,
   cached_tokens, reasoning_tokens, cost, latency, started_at, partial, error, api_group,
-  expected_tokens, after_attempt
+  expected_tokens, after_attempt, prefix_hash
 FROM model_call
 
 -- name: model_call_last
@@ -475,12 +475,19 @@ FROM conversation WHERE no = :no
 -- name: model_call_finish
 UPDATE model_call SET state = :state, input_tokens = :input, output_tokens = :output,
   cached_tokens = :cached, reasoning_tokens = :reasoning, cost = :cost, latency = :latency,
-  prefix_hash = :prefix_hash, error = :error, partial = NULL
+  prefix_hash = :prefix_hash, error = :error, partial = NULL,
+  expected_tokens = coalesce(:expected, expected_tokens),
+  generation = coalesce(:generation, generation), up_to_seq = coalesce(:up_to_seq, up_to_seq)
 WHERE conversation_no = :no AND number = :number AND state = 'planned'
 
 -- name: model_call_partial
 UPDATE model_call SET partial = :partial
 WHERE conversation_no = :no AND number = :number AND state = 'planned'
+
+-- name: model_call_streamed
+SELECT partial FROM model_call
+WHERE conversation_no = :no AND turn = :turn AND state = 'planned' AND partial IS NOT NULL
+ORDER BY number DESC LIMIT 1
 
 -- name: model_call_interrupt
 UPDATE model_call SET state = 'failed', error = 'interrupted'
@@ -499,10 +506,31 @@ WHERE conversation_no = :no AND turn = :turn AND state = 'planned'
 SELECT m.model, count(*), CAST(sum(m.input_tokens) AS BIGINT),
   CAST(sum(m.output_tokens) AS BIGINT), CAST(sum(m.cached_tokens) AS BIGINT),
   CAST(sum(m.reasoning_tokens) AS BIGINT), coalesce(sum(m.cost), 0)
-FROM model_call m JOIN conversation c ON c.no = m.conversation_no
-WHERE c.profile = :profile AND (CAST(:no AS BIGINT) IS NULL OR m.conversation_no = :no)
-  AND m.started_at >= :since AND m.state <> 'planned'
+-- Calls by their index on the time, then their conversations: CROSS JOIN keeps this order.
+FROM model_call AS m CROSS JOIN conversation AS c
+WHERE c.no = m.conversation_no AND c.profile = :profile AND m.started_at >= :since
+  AND m.state <> 'planned'
 GROUP BY m.model ORDER BY m.model
+
+-- name: model_call_usage_here
+SELECT model, count(*), CAST(sum(input_tokens) AS BIGINT), CAST(sum(output_tokens) AS BIGINT),
+  CAST(sum(cached_tokens) AS BIGINT), CAST(sum(reasoning_tokens) AS BIGINT), coalesce(sum(cost), 0)
+FROM model_call WHERE conversation_no = :no AND state <> 'planned'
+GROUP BY model ORDER BY model
+
+-- name: model_call_usage_by
+-- By slots of time, and by conversation where :one is 1: max() is of one value then.
+SELECT m.started_at / CAST(:slot AS BIGINT),
+  CASE WHEN CAST(:one AS BIGINT) = 1 THEN m.conversation_no ELSE 0 END,
+  max(c.id), max(coalesce(c.title_user, c.title_llm, c.title_derived)), m.model, m.purpose,
+  count(*), CAST(sum(CASE WHEN m.state = 'failed' THEN 1 ELSE 0 END) AS BIGINT), count(m.cost),
+  CAST(sum(m.input_tokens) AS BIGINT), CAST(sum(m.output_tokens) AS BIGINT),
+  CAST(sum(m.cached_tokens) AS BIGINT), CAST(sum(m.reasoning_tokens) AS BIGINT),
+  coalesce(sum(m.cost), 0)
+FROM model_call AS m CROSS JOIN conversation AS c
+WHERE c.no = m.conversation_no AND c.profile = :profile AND m.started_at >= :since
+  AND m.started_at < :until AND m.state <> 'planned'
+GROUP BY 1, 2, m.model, m.purpose ORDER BY 1, 2, m.model, m.purpose
 
 -- name: model_call_delete
 DELETE FROM model_call WHERE conversation_no = :no
@@ -722,6 +750,37 @@ SELECT owner, heartbeat, label FROM presence WHERE conversation_no = :no ORDER B
 -- name: presence_delete
 DELETE FROM presence WHERE conversation_no = :no
 
+-- ---------------------------------------------------------------- approval
+
+-- name: approval_insert
+INSERT INTO approval(conversation_no, turn, call_id, name, state, asked_at)
+VALUES (:no, :turn, :call_id, :name, 'asked', :at)
+ON CONFLICT(conversation_no, turn, call_id) DO NOTHING
+
+-- name: approval_answer
+UPDATE approval SET state = :state, always = :always, by = :by, answered_at = :at
+WHERE conversation_no = :no AND turn = :turn AND call_id = :call_id AND state = 'asked'
+
+-- name: approval_start
+UPDATE approval SET state = 'started'
+WHERE conversation_no = :no AND turn = :turn AND call_id = :call_id AND state = 'allowed'
+
+-- name: approval_of_turn
+SELECT turn, call_id, name, state, always, by, asked_at, answered_at FROM approval
+WHERE conversation_no = :no AND turn = :turn ORDER BY asked_at, call_id
+
+-- name: approval_all
+-- With the turn, if it is there.
+SELECT a.turn, a.call_id, t.number FROM approval AS a
+LEFT JOIN turn AS t ON t.conversation_no = a.conversation_no AND t.number = a.turn
+WHERE a.conversation_no = :no ORDER BY a.turn, a.call_id
+
+-- name: approval_always
+SELECT DISTINCT name FROM approval WHERE conversation_no = :no AND always = 1 ORDER BY name
+
+-- name: approval_delete
+DELETE FROM approval WHERE conversation_no = :no
+
 -- ---------------------------------------------------------------- outbox and job
 
 -- name: outbox_last
@@ -731,9 +790,49 @@ SELECT coalesce(max(number), 0) FROM outbox WHERE conversation_no = :no
 INSERT INTO outbox(conversation_no, number, turn, route, payload, state, next_at)
 VALUES (:no, :number, :turn, :route, :payload, 'pending', :at)
 
+-- macro: delivery
+SELECT b.conversation_no, c.id, b.number, b.turn, b.route, b.payload, b.state, b.attempts,
+  b.next_at, b.error
+FROM outbox AS b JOIN conversation AS c ON c.no = b.conversation_no
+
+-- macro: delivery_due
+-- The lowest that is pending in its conversation: none below it becomes pending again.
+{{delivery}}
+WHERE b.state = 'pending' AND b.next_at BETWEEN :low AND :high AND c.profile = :profile
+  AND c.binned_at IS NULL AND substr(b.route, 1, CAST(:size AS INTEGER)) = :routes
+  AND NOT EXISTS (SELECT 1 FROM outbox AS e WHERE e.conversation_no = b.conversation_no
+    AND e.number < b.number AND e.state = 'pending')
+ORDER BY b.next_at, b.conversation_no LIMIT 1
+
 -- name: outbox_of_turn
-SELECT number, route, payload, state, attempts FROM outbox
-WHERE conversation_no = :no AND turn = :turn ORDER BY number
+{{delivery}} WHERE b.conversation_no = :no AND b.turn = :turn ORDER BY b.number
+
+-- name: outbox_all
+{{delivery}} WHERE c.profile = :profile AND c.binned_at IS NULL
+  AND (CAST(:state AS TEXT) IS NULL OR b.state = CAST(:state AS TEXT))
+ORDER BY b.next_at DESC, b.conversation_no, b.number DESC LIMIT :limit
+
+-- name: outbox_is_due
+{{delivery_due}}
+
+-- name: outbox_due
+{{delivery_due}} {{for_claim}}
+
+-- name: outbox_clock
+SELECT {{store_clock}}
+
+-- name: outbox_get
+-- Waits for who is at it.
+SELECT attempts, next_at, state FROM outbox
+WHERE conversation_no = :no AND number = :number {{for_write}}
+
+-- name: outbox_claim
+UPDATE outbox SET attempts = attempts + 1, next_at = :until
+WHERE conversation_no = :no AND number = :number
+
+-- name: outbox_settle
+UPDATE outbox SET state = :state, next_at = :at, error = :error
+WHERE conversation_no = :no AND number = :number
 
 -- name: outbox_delete
 DELETE FROM outbox WHERE conversation_no = :no

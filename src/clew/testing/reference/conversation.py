@@ -26,7 +26,7 @@ from clew.errors import (
     Stale,
     TurnOpen,
 )
-from clew.testing.reference import boundaries, compactions, log, records, turns, values
+from clew.testing.reference import approvals, boundaries, compactions, log, records, turns, values
 from clew.testing.reference.reader import ReferenceReader
 from clew.testing.reference.state import Named, State, World
 from clew.testing.reference.turn import ReferenceTurn
@@ -64,7 +64,7 @@ class ReferenceConversation(ReferenceReader):
         if count < 1:
             raise InputError(f"count is {count}; pop at least one message")
 
-        return self._write(lambda w, s: log.pop(s, count, w.clock.now()))
+        return self._write(lambda w, s: log.pop(w, s, count, w.clock.now()))
 
     def replace(self, messages: Iterable[ChatMessage | Draft]) -> Appended:
         drafts = drafts_of(messages)
@@ -76,7 +76,7 @@ class ReferenceConversation(ReferenceReader):
             values.check_batch(world.limits, len(wanted) - shared)
             if shared < len(there):
                 now = world.clock.now()
-                log.cut_from(state, there[shared].seq, "replace", now)
+                log.cut_from(world, state, there[shared].seq, "replace", now)
             rest = [log.renamed(world, state, item) for item in wanted[shared:]]
             kept = there[:shared]
             seqs, uids = tuple(m.seq for m in kept), tuple(m.uid for m in kept)
@@ -91,10 +91,12 @@ class ReferenceConversation(ReferenceReader):
 
     def begin_turn(
         self, drafts: Sequence[Draft] = (), *, holder: str | None = None, ttl: int = TTL,
-        key: str | None = None, call: CallPlan | None = None,
+        key: str | None = None, call: CallPlan | None = None, head: int | None = None,
     ) -> ReferenceTurn | TurnQueued | TurnKnown:  # fmt: skip
         if ttl <= 0:
             raise InputError(f"ttl is {ttl}; give the microseconds a silent holder keeps the right")
+        if drafts and head is not None:
+            raise InputError("a turn begins with messages, or answers what stands at a head")
         wanted = values.named(self._world, drafts) if drafts else []
         name = None if key is None else values.key(self._world.limits, "turn key", key)
         holder = turns.holder_name(self._world, holder)
@@ -111,10 +113,11 @@ class ReferenceConversation(ReferenceReader):
                     raise TurnOpen(state.id, open_turn.number, state.holder)
                 queued = log.put(world, state, wanted, found, log.fresh_of(wanted, found))
                 return TurnQueued(appended=queued, turn=open_turn.number)
-            turns.interrupt(state, now, "its holder was gone")
+            log.check_expected(state, head, None)
+            log.interrupt(world, state, now, "its holder was gone")
             log.open_for_append(state, now)
             fresh = log.fresh_of(wanted, found)
-            if not fresh and not state.waiting:
+            if head is None and not fresh and not state.waiting:
                 raise InputError("a turn begins with a message; none was given and none waits")
             number, first = len(state.turns) + 1, state.head + 1
             right = turns.take_right(state, holder, ttl, now)
@@ -153,9 +156,14 @@ class ReferenceConversation(ReferenceReader):
     def interrupt_turn(self, why: str | None = None) -> bool:
         def unit(world: World, state: State) -> bool:
             reason = values.label(world.limits, "why", why)
-            return turns.interrupt(state, world.clock.now(), reason) is not None
+            return log.interrupt(world, state, world.clock.now(), reason) is not None
 
         return self._write(unit)
+
+    def answer_call(
+        self, call_id: str, allow: bool, *, always: bool = False, by: str | None = None
+    ) -> bool:
+        return self._write(lambda w, s: approvals.answer(w, s, call_id, allow, always, by))
 
     def plan_call(self, plan: CallPlan, attempt: int | None = None) -> int:
         return self._write(lambda w, s: turns.plan_call(w, s, plan, w.clock.now(), None, attempt))
@@ -412,7 +420,7 @@ class ReferenceConversation(ReferenceReader):
     def end(self, reason: str = "closed") -> bool:
         def unit(world: World, state: State) -> bool:
             now = world.clock.now()
-            turns.interrupt(state, now, f"ended: {reason}")
+            log.interrupt(world, state, now, f"ended: {reason}")
             return records.end(state, reason, now)
 
         return self._write(unit)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
+from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from clew.domain.cuts import Cut, CutOutcome, hidden
-from clew.domain.messages import Appended, Message, Role
+from clew.domain.messages import Appended, Message, Role, partial, wants_next
 from clew.domain.parts import File, Image, Parts, Text, ToolResult, answered_ids, call_ids
 from clew.domain.text import shorten
 from clew.errors import (
@@ -20,10 +22,11 @@ from clew.errors import (
     NotFound,
     ReadOnly,
     Stale,
+    TooLarge,
 )
 from clew.testing.reference import turns
 from clew.testing.reference.state import Entry, Named, State, World
-from clew.testing.reference.values import label, uid_of
+from clew.testing.reference.values import label, named, uid_of
 
 BOUNDARIES = {
     "closed", "reset", "new", "idle", "daily", "switched", "suspended", "expired", "exhausted",
@@ -219,7 +222,7 @@ def append(
         check_expected(state, head, None)
     if turns.is_busy(state, now):
         return put(world, state, wanted, found, fresh)
-    turns.interrupt(state, now, "its holder was gone")
+    interrupt(world, state, now, "its holder was gone")
     if not fresh:
         return outcome(state, wanted, found, 0)
     open_for_append(state, now)
@@ -248,9 +251,30 @@ def put(
     return outcome(state, wanted, found, len(fresh), queued=numbers)
 
 
-def take(world: World, state: State, turn: int | None = None) -> tuple[int, ...]:
-    """All that waits enters the log, in order of arrival."""
+def interrupt(world: World, state: State, now: int, why: str | None) -> int | None:
+    """End the open turn from outside: its holder's next write is refused. What its model had
+    streamed is a message then. Gives its number."""
+    turn = state.open_turn
+    if turn is None:
+        return None
+    said = [c.partial for c in state.calls if c.turn == turn.number and c.state == "planned"]
+    text = next((text for text in reversed(said) if text is not None), "")
+    if text.strip():
+        with suppress(TooLarge):  # it stays beside its call: an end must not fail
+            insert(world, state, named(world, [partial(text)]), turn.number)
+    turns.close_turn(state, "interrupted", now, why)
+    state.fence += 1
+    return turn.number
+
+
+def take(
+    world: World, state: State, turn: int | None = None, *, steering: bool = False
+) -> tuple[int, ...]:
+    """What waits enters the log, in order of arrival; into a turn that runs, only what does not
+    want the next one."""
     waiting = state.waiting
+    if steering:
+        waiting = list(takewhile(lambda e: not wants_next(e.named.draft.meta), waiting))
     for entry in waiting:
         (seq,) = insert(world, state, [entry.named], turn)
         taken = replace(entry, state="taken", seq=seq)
@@ -332,12 +356,12 @@ def moved(state: State, now: int) -> None:
     ]
 
 
-def cut_from(state: State, seq: int, by: str | None, now: int) -> CutOutcome:
+def cut_from(world: World, state: State, seq: int, by: str | None, now: int) -> CutOutcome:
     """Hide seq..head, end the open turn, withdraw what waits."""
     open_for_append(state, now)
     if hidden(state.cuts, seq):
         raise InputError(f"the message at seq {seq} is hidden by a cut already")
-    turn = turns.interrupt(state, now, "cut")
+    turn = interrupt(world, state, now, "cut")
     withdrawn = withdraw(state)
     number = max((cut.number for cut in state.cuts), default=0) + 1
     cut = Cut(number=number, from_seq=seq, to_seq=state.head, by=by, at=now)
@@ -346,7 +370,7 @@ def cut_from(state: State, seq: int, by: str | None, now: int) -> CutOutcome:
     return CutOutcome(number, seq, state.head, withdrawn, turn, state.head, state.view)
 
 
-def pop(state: State, count: int, now: int) -> list[Message]:
+def pop(world: World, state: State, count: int, now: int) -> list[Message]:
     """Hide the newest messages that are shown; gives them."""
     place = places(state)
     standing = [m for m in visible(state) if m.seq not in place][-count:]
@@ -357,7 +381,7 @@ def pop(state: State, count: int, now: int) -> list[Message]:
         seen = not hidden(state.cuts, seq) and not hidden(state.cuts, root)
         if root < first <= seq and seen:
             raise InputError(f"the message at seq {root} would show its old text")
-    cut_from(state, first, "pop", now)
+    cut_from(world, state, first, "pop", now)
     return found
 
 
@@ -367,4 +391,4 @@ def cut_at(
     """A cut at the message of a uid, by somebody who saw this head and view."""
     check_expected(state, head, view)
     seq = seq_of(state, uid)
-    return cut_from(state, seq, label(world.limits, "by", by), world.clock.now())
+    return cut_from(world, state, seq, label(world.limits, "by", by), world.clock.now())

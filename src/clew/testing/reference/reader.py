@@ -12,11 +12,11 @@ from clew.domain.conversations import ConversationInfo, Page
 from clew.domain.cuts import Cut
 from clew.domain.messages import Message, Waiting
 from clew.domain.notes import Goal, Todo
-from clew.domain.turns import Delivered, ModelCall, Turn
+from clew.domain.turns import Approval, Delivered, ModelCall, ModelUsage, Turn
 from clew.errors import InputError, InvalidCursor, NotFound
 from clew.store.aliases import Alias
 from clew.store.reading import ContextInputs
-from clew.testing.reference import compactions, log, records
+from clew.testing.reference import approvals, compactions, log, records, usage
 from clew.testing.reference.state import State, World
 
 
@@ -130,12 +130,21 @@ class ReferenceReader:
         found = [turn for turn in reversed(self._now_here.turns) if turn.number < before]
         return tuple(found[:limit])
 
+    def approvals(self) -> tuple[Approval, ...]:
+        return approvals.of_turn(self._now_here)
+
+    def allowed_tools(self) -> tuple[str, ...]:
+        return approvals.always(self._now_here)
+
     def calls(self, newest: int | None = None) -> tuple[ModelCall, ...]:
         calls = tuple(self._now_here.calls)
         return calls if newest is None else calls[max(0, len(calls) - newest) :]
 
+    def usage(self) -> tuple[ModelUsage, ...]:
+        return usage.by_model(self._now_here.calls)
+
     def deliveries(self, turn: int) -> tuple[Delivered, ...]:
-        return tuple(row for number, row in self._now_here.deliveries if number == turn)
+        return tuple(row for row in self._now_here.deliveries if row.turn == turn)
 
     def inbox(self) -> tuple[Waiting, ...]:
         return tuple(

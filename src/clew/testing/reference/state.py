@@ -22,7 +22,7 @@ from clew.domain.cuts import Cut
 from clew.domain.messages import Draft, Message
 from clew.domain.notes import Goal, Todo
 from clew.domain.routes import Received
-from clew.domain.turns import OPEN_STATES, Delivered, ModelCall, Turn
+from clew.domain.turns import OPEN_STATES, Approval, Delivered, ModelCall, Turn
 from clew.errors import NotFound
 from clew.ids import Ids
 
@@ -91,7 +91,8 @@ class State:
     attempts: list[Attempt] = field(default_factory=list[Attempt])
     turns: list[Turn] = field(default_factory=list[Turn])
     calls: list[ModelCall] = field(default_factory=list[ModelCall])
-    deliveries: list[tuple[int, Delivered]] = field(default_factory=list[tuple[int, Delivered]])
+    approvals: list[Approval] = field(default_factory=list[Approval])
+    deliveries: list[Delivered] = field(default_factory=list[Delivered])
     inbox: list[Entry] = field(default_factory=list[Entry])
     boundaries: list[tuple[str, PendingBoundary]] = field(
         default_factory=list[tuple[str, PendingBoundary]]

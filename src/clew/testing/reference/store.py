@@ -19,9 +19,10 @@ from clew.domain.conversations import (
 )
 from clew.domain.messages import Draft
 from clew.domain.routes import Received, ResetOutcome
-from clew.errors import Ambiguous, InvalidCursor, KeyReused, NotFound
+from clew.domain.turns import Delivered, DeliveryState, ModelUsage, UsageBy, UsageRow
+from clew.errors import Ambiguous, InputError, InvalidCursor, KeyReused, NotFound
 from clew.ids import Ids
-from clew.testing.reference import boundaries, log, records, turns, values
+from clew.testing.reference import boundaries, log, outbox, records, usage, values
 from clew.testing.reference.conversation import ReferenceConversation
 from clew.testing.reference.state import State, World
 
@@ -134,7 +135,7 @@ class ReferenceProfile(boundaries.Subscriptions):
 
     def receive(
         self, route: str, drafts: Sequence[Draft], *, source: str, account: str, key: str,
-        new: NewConversation | None = None, result: str | None = None,
+        new: NewConversation | None = None, result: str | None = None, wait: bool = False,
     ) -> Received:  # fmt: skip
         limits = self._world.limits
         address = (
@@ -149,7 +150,11 @@ class ReferenceProfile(boundaries.Subscriptions):
                 return replace(first, again=True)
             state = self._route(world, source, route, given)
             appended = None
-            if wanted:
+            if wanted and wait:
+                log.open_for_append(state, world.clock.now())
+                found = log.lookup(state, wanted)
+                appended = log.put(world, state, wanted, found, log.fresh_of(wanted, found))
+            elif wanted:
                 appended = log.append(world, state, wanted, None, world.clock.now())
             received = Received(state.id, appended, False, result)
             world.inbound[address] = received
@@ -178,6 +183,37 @@ class ReferenceProfile(boundaries.Subscriptions):
         start = int(cursor or 0)
         following = str(start + limit) if len(rows) > start + limit else None
         return Page(tuple(row.summary() for row in rows[start : start + limit]), following)
+
+    def take_delivery(self, routes: str | None = None) -> Delivered | None:
+        if routes is not None:
+            values.key(self._world.limits, "routes", routes)
+        return self._world.write(lambda world: outbox.take(world, self.name, routes or ""))
+
+    def settle_delivery(
+        self, taken: Delivered, error: str | None = None, *, give_up: bool = False
+    ) -> Delivered | None:
+        return self._world.write(
+            lambda world: outbox.settle(world, self.name, taken, error, give_up)
+        )
+
+    def deliveries(
+        self, state: DeliveryState | None = None, limit: int = 100
+    ) -> tuple[Delivered, ...]:
+        self._world.limits.check_page(limit)
+        if state not in (None, "pending", "sent", "failed"):
+            raise InputError(f"state {state!r} is none of a delivery")
+        rows = [row for mine in self._states() for row in reversed(mine.deliveries)]
+        rows = [row for row in rows if state in (None, row.state)]
+        return tuple(sorted(rows, key=lambda row: -row.next_at)[:limit])
+
+    def usage(self, since: int = 0) -> tuple[ModelUsage, ...]:
+        calls = [call for state in self._states() for call in state.calls]
+        return usage.by_model(call for call in calls if call.started_at >= since)
+
+    def usage_by(
+        self, by: UsageBy = "model", since: int = 0, until: int | None = None
+    ) -> tuple[UsageRow, ...]:
+        return usage.rows(self._states(), by, since, until)
 
     def unfinished(self) -> tuple[ReferenceConversation, ...]:
         return tuple(
@@ -237,7 +273,7 @@ class ReferenceProfile(boundaries.Subscriptions):
         fresh = self._make(world, place[1], new)
         if old is not None:
             state = world.get(self.name, old)
-            turns.interrupt(state, now, "reset")
+            log.interrupt(world, state, now, "reset")
             if reason is not None:
                 records.end(state, reason, now)
             fresh.inbox += state.waiting

@@ -8,10 +8,11 @@ from typing import Protocol, TypeVar
 from msgspec.structs import replace
 
 from clew.domain.messages import Appended, Draft
+from clew.domain.parts import call_ids
 from clew.domain.turns import (
+    Ask,
     CallPlan,
     CallResult,
-    Delivered,
     Delivery,
     Recorded,
     Right,
@@ -20,7 +21,7 @@ from clew.domain.turns import (
     TurnState,
 )
 from clew.errors import InputError, RightLost
-from clew.testing.reference import log, turns, values
+from clew.testing.reference import approvals, log, outbox, turns, values
 from clew.testing.reference.state import Named, State, World
 
 T = TypeVar("T")
@@ -47,12 +48,19 @@ class ReferenceTurn:
     def record(
         self, drafts: Sequence[Draft] = (), *, call: int | None = None,
         result: CallResult | None = None, next_call: CallPlan | None = None,
-        take_inbox: bool = False,
+        take_inbox: bool = False, asks: Sequence[Ask] = (), started: Sequence[str] = (),
     ) -> Recorded:  # fmt: skip
         wanted = self._conversation.named(drafts)
+        made = {id for draft in drafts for id in call_ids(draft.parts)}
+        for one in asks:
+            if one.call_id not in made:
+                raise InputError(f"{one.call_id!r} is no call of these messages")
 
         def unit(world: World, state: State) -> Recorded:
-            return self._step(world, state, wanted, call, result, next_call, take_inbox)
+            done = self._step(world, state, wanted, call, result, next_call, take_inbox)
+            approvals.ask(world, state, self.turn.number, asks)
+            approvals.start(state, started)
+            return done
 
         return self._conversation.under(self.right, unit)
 
@@ -72,13 +80,7 @@ class ReferenceTurn:
                 state.holder = None
                 state.fence += 1
             else:
-                for delivery in deliveries:
-                    row = Delivered(
-                        number=len(state.deliveries) + 1, route=delivery.route, attempts=0,
-                        payload=values.plain_json(world.limits, "payload", delivery.payload),
-                        state="pending",
-                    )  # fmt: skip
-                    state.deliveries.append((self.turn.number, row))
+                outbox.add(world, state, self.turn.number, deliveries)
                 reason = values.label(world.limits, "turn error", error)
                 turns.close_turn(state, how, world.clock.now(), reason)
             waiting = len(state.waiting)
@@ -120,7 +122,7 @@ class ReferenceTurn:
             turns.finish_call(world, state, call, result)
         taken: tuple[int, ...] = ()
         if take_inbox and not turns.open_calls(state, number):
-            taken = log.take(world, state, number)
+            taken = log.take(world, state, number, steering=True)
         planned = None
         if next_call is not None:
             planned = turns.plan_call(world, state, next_call, now, number)

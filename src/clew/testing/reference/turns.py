@@ -45,16 +45,6 @@ def close_turn(state: State, how: TurnState, now: int, error: str | None = None)
     ]  # fmt: skip
 
 
-def interrupt(state: State, now: int, why: str | None) -> int | None:
-    """End the open turn from outside: its holder's next write is refused. Gives its number."""
-    turn = state.open_turn
-    if turn is None:
-        return None
-    close_turn(state, "interrupted", now, why)
-    state.fence += 1
-    return turn.number
-
-
 def held(state: State, fence: int, turn: int | None = None) -> None:
     """RightLost unless the fence is the current one and the turn is open."""
     still_open = state.open_turn
@@ -98,7 +88,10 @@ def plan_call(
 def finish_call(world: World, state: State, number: int, result: CallResult) -> None:
     """Note how it ended; the first result stays."""
     usage = result.usage
-    counts = usage.input, usage.output, usage.cached, usage.reasoning, result.latency or 0
+    counts = (
+        usage.input, usage.output, usage.cached, usage.reasoning, result.latency or 0,
+        result.expected or 0, result.generation or 0, result.up_to_seq or 0,
+    )  # fmt: skip
     if not all(0 <= count <= 1 << 53 for count in counts):
         raise InputError("a number of the result is negative or too high")
     if not 0 < number <= len(state.calls):
@@ -108,7 +101,10 @@ def finish_call(world: World, state: State, number: int, result: CallResult) -> 
         state.calls[number - 1] = replace(
             call, state=result.state, usage=result.usage, cost=result.cost,
             latency=result.latency, error=label(world.limits, "call error", result.error),
-            partial=None,
+            partial=None, prefix_hash=label(world.limits, "prefix hash", result.prefix_hash),
+            expected=call.expected if result.expected is None else result.expected,
+            generation=call.generation if result.generation is None else result.generation,
+            up_to_seq=call.up_to_seq if result.up_to_seq is None else result.up_to_seq,
         )  # fmt: skip
 
 

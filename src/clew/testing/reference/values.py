@@ -45,11 +45,12 @@ def key(limits: Limits, what: str, text: str) -> str:
     return exact(what, text)
 
 
-def plain_json(limits: Limits, what: str, value: Any) -> Any:
-    """A small value as it comes back from JSON."""
+def plain_json(limits: Limits, what: str, value: Any, limit: int | None = None) -> Any:
+    """A value as it comes back from JSON: a small one, unless `limit` says more."""
     text = json_text(value, what)
-    if text is not None and len(text) > limits.meta:
-        raise TooLarge(what, len(text), limits.meta)
+    limit = limits.meta if limit is None else limit
+    if text is not None and len(text) > limit:
+        raise TooLarge(what, len(text), limit)
     return json_value(text)
 
 

@@ -287,6 +287,8 @@ CREATE TABLE model_call(
 -- The usage of an imported call counts once, however many records of the source repeat it.
 CREATE UNIQUE INDEX model_call_group ON model_call(conversation_no, api_group)
   WHERE api_group IS NOT NULL;
+-- What a day cost is looked up before each turn.
+CREATE INDEX model_call_started ON model_call(started_at);
 
 CREATE TABLE inbox(
   conversation_no BIGINT NOT NULL REFERENCES conversation(no),
@@ -364,6 +366,22 @@ CREATE TABLE goal(
 );
 CREATE UNIQUE INDEX goal_active ON goal(conversation_no) WHERE state = 'active';
 
+-- Tool calls that a person must allow before they run. started: they may have run.
+CREATE TABLE approval(
+  conversation_no BIGINT NOT NULL REFERENCES conversation(no),
+  turn BIGINT NOT NULL,
+  call_id TEXT COLLATE "C" NOT NULL,
+  name TEXT COLLATE "C" NOT NULL,
+  state TEXT COLLATE "C" NOT NULL CHECK(state IN ('asked', 'allowed', 'denied', 'started')),
+  always SMALLINT NOT NULL DEFAULT 0 CHECK(always IN (0, 1)),
+  by TEXT COLLATE "C",
+  asked_at BIGINT NOT NULL,
+  answered_at BIGINT,
+  PRIMARY KEY(conversation_no, turn, call_id),
+  CHECK((state = 'asked') = (answered_at IS NULL)),
+  CHECK(always = 0 OR state IN ('allowed', 'started'))
+);
+
 CREATE TABLE presence(
   conversation_no BIGINT NOT NULL REFERENCES conversation(no),
   owner TEXT COLLATE "C" NOT NULL,
@@ -381,6 +399,7 @@ CREATE TABLE outbox(
   state TEXT COLLATE "C" NOT NULL CHECK(state IN ('pending', 'sent', 'failed')),
   attempts BIGINT NOT NULL DEFAULT 0,
   next_at BIGINT NOT NULL,
+  error TEXT COLLATE "C",
   PRIMARY KEY(conversation_no, number)
 );
 CREATE INDEX outbox_due ON outbox(next_at) WHERE state = 'pending';

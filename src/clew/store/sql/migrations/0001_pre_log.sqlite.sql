@@ -245,6 +245,8 @@ CREATE TABLE model_call(
 -- The usage of an imported call counts once, however many records of the source repeat it.
 CREATE UNIQUE INDEX model_call_group ON model_call(conversation_no, api_group)
   WHERE api_group IS NOT NULL;
+-- What a day cost is looked up before each turn.
+CREATE INDEX model_call_started ON model_call(started_at);
 
 CREATE TABLE inbox(
   conversation_no INTEGER NOT NULL REFERENCES conversation(no),
@@ -322,6 +324,22 @@ CREATE TABLE goal(
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX goal_active ON goal(conversation_no) WHERE state = 'active';
 
+-- Tool calls that a person must allow before they run. started: they may have run.
+CREATE TABLE approval(
+  conversation_no INTEGER NOT NULL REFERENCES conversation(no),
+  turn INTEGER NOT NULL,
+  call_id TEXT NOT NULL,
+  name TEXT NOT NULL,
+  state TEXT NOT NULL CHECK(state IN ('asked', 'allowed', 'denied', 'started')),
+  always INTEGER NOT NULL DEFAULT 0 CHECK(always IN (0, 1)),
+  by TEXT,
+  asked_at INTEGER NOT NULL,
+  answered_at INTEGER,
+  PRIMARY KEY(conversation_no, turn, call_id),
+  CHECK((state = 'asked') = (answered_at IS NULL)),
+  CHECK(always = 0 OR state IN ('allowed', 'started'))
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE presence(
   conversation_no INTEGER NOT NULL REFERENCES conversation(no),
   owner TEXT NOT NULL,
@@ -339,6 +357,7 @@ CREATE TABLE outbox(
   state TEXT NOT NULL CHECK(state IN ('pending', 'sent', 'failed')),
   attempts INTEGER NOT NULL DEFAULT 0,
   next_at INTEGER NOT NULL,
+  error TEXT,
   PRIMARY KEY(conversation_no, number)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX outbox_due ON outbox(next_at) WHERE state = 'pending';
