@@ -81,7 +81,8 @@ def _common(a: Sequence[str], b: Sequence[str]) -> int:
 
 def prefix(bench: Bench) -> Readings:
     """Every model call of a long conversation, beside a window that slides with each of them; in a
-    full run once more with an item open on the agent's list, which stands in the last request."""
+    full run once more with an item open on the agent's list, which stands in each request's last
+    message."""
     count, window = bench.pick(60, 400), bench.pick(16_000, 100_000)
     with clew.open(bench.path("prefix")) as store:
         profile = store.profile(clew_adapter.PROFILE)
@@ -102,7 +103,7 @@ def prefix(bench: Bench) -> Readings:
             conversation = profile.create(source="cli", prompt=_PROMPT)
             conversation.set_todos([Todo("write the report")])
             again, _ = _measured(conversation, count, window)
-            note = f"{again.breaks} breaks: one for each turn and compaction"
+            note = f"{again.breaks} breaks: each request at the last message of the one before"
             yield "prefix_reuse_todo", Reading(again.share, again.share, ours.share, "%", note=note)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from clew.compaction.engine import Compactor, Preview
@@ -27,14 +27,20 @@ class AsyncCompactor:
     def __init__(self, engine: Compactor) -> None:
         self._engine = engine
 
-    async def context(self, conv: AsyncConversation) -> Context:
-        """As `Compactor.context`."""
+    async def context(
+        self, conv: AsyncConversation, *, notices: Sequence[str] = (),
+        told: Callable[[Outcome], None] | None = None,
+    ) -> Context:  # fmt: skip
+        """As `Compactor.context`; `told` is called in its thread."""
         stop = threading.Event()
-        return await _stoppable(lambda: self._engine.context(blocking(conv), stop=stop), stop)
+        here = blocking(conv)
+        return await _stoppable(
+            lambda: self._engine.context(here, stop=stop, notices=notices, told=told), stop
+        )
 
-    async def peek(self, conv: AsyncConversation) -> Context:
+    async def peek(self, conv: AsyncConversation, *, notices: Sequence[str] = ()) -> Context:
         """As `Compactor.peek`."""
-        return await hop(self._engine.peek, blocking(conv))
+        return await hop(self._engine.peek, blocking(conv), notices=notices)
 
     async def chat(self, conv: AsyncConversation, context: Context) -> list[dict[str, Any]]:
         """As `Context.chat`: images are read from the store."""

@@ -170,7 +170,7 @@ class Run:
         if rivals > (EXTRA if self._trigger == "user" else 0):
             routes = ()
         try:
-            return self._carry_out(attempt, routes)
+            return self._carry_out(attempt, view, routes)
         except Exception:
             with suppress(ClewError):  # the one that is on its way says more
                 self._end("failed", attempt, "error")
@@ -187,12 +187,16 @@ class Run:
         others = (a for a in self._conv.attempts() if a.number in attempt.rivals)
         return len(at_work(list(others), self._conv.clock.now()))
 
-    def _carry_out(self, attempt: Attempt, routes: tuple[Summarizer, ...]) -> Outcome:
+    def _carry_out(self, attempt: Attempt, before: View, routes: tuple[Summarizer, ...]) -> Outcome:
         """The attempt from here on. Each way out but the commit has changed nothing but the
         attempt itself."""
         number = attempt.number
         self._step("read")
         view = look(self._conv, self._settings.budget, self._settings.model)
+        if self._is_late(before, view):
+            self._end("cancelled", attempt)
+            reason = "Another compaction has made room meanwhile."
+            return Outcome(state="overtaken", reason=reason, attempt=number)
         try:
             return self._commit(attempt, view, self._passed(attempt, view, routes))
         except SummaryStalled as stalled:
@@ -216,6 +220,11 @@ class Run:
                 state="refused" if ended.verdict == "no-op" else "failed", reason=ended.reason,
                 attempt=number,
             )  # fmt: skip
+
+    def _is_late(self, before: View, view: View) -> bool:
+        """Whether somebody else has done what this attempt was for since it was decided on."""
+        wanted = self._trigger != "user" and self._target is None
+        return wanted and before.due() is not None and view.due() is None
 
     def _end(self, state: str, attempt: Attempt, verdict: str = "") -> None:
         """Close the attempt, unless somebody did."""

@@ -79,26 +79,33 @@ class Compactor:
 
     # ------------------------------------------------------------------ what a model is sent
 
-    def context(self, conv: Conversation, *, stop: threading.Event | None = None) -> Context:
-        """The context of the next request; compacts first when that is due.
+    def context(
+        self, conv: Conversation, *, stop: threading.Event | None = None,
+        notices: Sequence[str] = (), told: Callable[[Outcome], None] | None = None,
+    ) -> Context:  # fmt: skip
+        """The context of the next request; compacts first when that is due. `notices`: what the
+        host has to say in this one request, beside goal and todos. `told`: called with what came
+        of each attempt that was opened.
 
         Always within the budget, or ContextTooLarge. A soft compaction that its guards hold back,
         that somebody else is at, or that `stop` ends, costs nothing: the context fits without it.
         """
         view = self._look(conv)
         for _ in range(TRIES):
-            trigger = due(view.layout.tokens, view.budget, view.layout.bytes)
+            trigger = view.told(notices).due()
             if trigger is None:
                 break
             outcome = self._run(conv, trigger, stop=stop).compact(view)
+            if told is not None and outcome.attempt is not None:
+                told(outcome)
             view = self._look(conv)
             if outcome.state not in ("overtaken", "cancelled") or (stop and stop.is_set()):
                 break
-        return _fitted(view)
+        return _fitted(view.told(notices))
 
-    def peek(self, conv: Conversation) -> Context:
+    def peek(self, conv: Conversation, *, notices: Sequence[str] = ()) -> Context:
         """The context as it is, never compacted. ContextTooLarge when it does not fit."""
-        return _fitted(self._look(conv))
+        return _fitted(self._look(conv).told(notices))
 
     # ------------------------------------------------------------------ compacting
 

@@ -60,7 +60,9 @@ def stub_text(
     lines = [line for each in results for line in _lines(each, calls.get(each.call_id))]
     stub = _fitted(lines, _handle(message.seq, results), room)
     whole = "\n".join(map(result_text, results))
-    return whole if not any(map(attached, results)) and len(whole) <= len(stub) else stub
+    if any(attached(each) or _size(each) < len(result_text(each)) for each in results):
+        return stub
+    return whole if len(whole) <= len(stub) else stub
 
 
 def same_text(message: Message, newest: int, calls: Mapping[str, ToolCall] = _NO_CALLS) -> str:
@@ -109,14 +111,15 @@ def _key(message: Message) -> tuple[object, ...] | None:
 
 
 def _size(result: ToolResult) -> int:
-    """What a result costs, in characters of text."""
-    if isinstance(result.content, str):
-        return len(result.content)
-    return sum(
-        len(part.text) if isinstance(part, Text) else _IMAGE if isinstance(part, Image | File)
-        else len(repr(part.value))
-        for part in result.content
-    )  # fmt: skip
+    """What a result costs, in characters of text: of a long one, of what is shown of it."""
+    pieces = (Text(result.content),) if isinstance(result.content, str) else result.content
+    text = sum(len(part.text) for part in pieces if isinstance(part, Text))
+    beside = sum(
+        _IMAGE if isinstance(part, Image | File) else len(repr(part.value))
+        for part in pieces
+        if not isinstance(part, Text)
+    )
+    return beside + (text if result.shown is None else min(text, result.shown))
 
 
 def _lines(result: ToolResult, call: ToolCall | None) -> Iterator[_Line]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from clew.compaction.policy import due
 from clew.context.budget import Budget, budget_for
 from clew.context.measure import Measure, Reading, measure_for
-from clew.context.sections import Layout, borders, lay_out
-from clew.domain.compactions import Ref
+from clew.context.sections import Layout, borders, lay_out, notice_item
+from clew.context.shrink import Room
+from clew.domain.compactions import Ref, Trigger
 from clew.domain.messages import Message, Role
 from clew.domain.turns import ModelCall
 from clew.store.conversation import Conversation
@@ -32,6 +35,26 @@ class View(NamedTuple):
     measure: Measure
     model: str | None
     readings: tuple[Reading, ...]
+
+    def due(self) -> Trigger | None:
+        """Which attempt it calls for (`policy.due`). What is said beside the messages counts as
+        `build.fit` counts it: else a context that is not due would be shortened."""
+        layout, notice = self.layout, self.layout.notice
+        tokens, size = layout.tokens, layout.bytes
+        if notice is not None:
+            room = Room(self.budget.room - layout.system, self.budget.bytes - layout.system_bytes)
+            left = room.beside(notice)
+            tokens += room.tokens - left.tokens - notice.tokens
+            size += room.bytes - left.bytes - notice.bytes
+        return due(tokens, self.budget, size)
+
+    def told(self, notices: Sequence[str]) -> View:
+        """The same with what a host has to say in one request. A compaction looks at the view
+        without it: it is gone with the request."""
+        if not notices:
+            return self
+        notice = notice_item(self.inputs, self.measure, notices)
+        return self._replace(layout=self.layout._replace(notice=notice))
 
 
 def look(conv: Conversation, budget: Budget | None = None, model: str | None = None) -> View:

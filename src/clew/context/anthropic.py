@@ -14,6 +14,7 @@ from typing import Any, NoReturn, cast
 from clew.context.entries import Entry
 from clew.context.lawful import lawful
 from clew.context.media import base64_of, bytes_of, label, words
+from clew.context.notices import noticed
 from clew.context.wire import CONTINUES, folded
 from clew.domain.chat import BlobReader
 from clew.domain.messages import Role
@@ -39,12 +40,12 @@ Turn = tuple[str, list[Block]]
 
 
 def anthropic_messages(
-    entries: Iterable[Entry], blob: BlobReader, model: str | None = None
+    entries: Iterable[Entry], blob: BlobReader, model: str | None = None, notice: str | None = None
 ) -> list[dict[str, Any]]:
-    """The messages of a request, of any log."""
+    """The messages of a request, of any log, the notice in the last of them."""
     said = (
         ("assistant" if entry.role is Role.ASSISTANT else "user", list(_blocks(entry, blob)))
-        for entry in folded(lawful(entries, model, LONGEST_ID))
+        for entry in folded(noticed(lawful(entries, model, LONGEST_ID), notice))
     )
     turns = _by_turns((role, _ended(role, blocks)) for role, blocks in _by_turns(said))
     if turns and turns[0][0] == "assistant":

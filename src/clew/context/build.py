@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -9,9 +10,11 @@ from msgspec import Struct
 from clew.context.anthropic import anthropic_messages
 from clew.context.budget import Budget
 from clew.context.chat import chat_messages
+from clew.context.entries import Entry
 from clew.context.measure import Measure
 from clew.context.responses import responses_items
 from clew.context.sections import Item, Layout, Name, lay_out, sized
+from clew.context.shown import seen
 from clew.context.shrink import (
     REST,
     Digest,
@@ -25,6 +28,7 @@ from clew.context.shrink import (
 )
 from clew.domain.chat import BlobReader
 from clew.domain.messages import Role
+from clew.domain.parts import plain_text
 from clew.errors import ContextTooLarge
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ class Context(Struct, frozen=True, kw_only=True):
     prompt: str | None
     toolset: ToolSchemas | None
     items: tuple[Item, ...]
+    """As a model sees them, in their order; the notice, if there is one, stands last here."""
     model: str | None
     generation: int
     up_to_seq: int
@@ -51,7 +56,10 @@ class Context(Struct, frozen=True, kw_only=True):
     usage which the provider reports corrects the count of the next contexts."""
     alternates: bool
     shortened: int = 0
-    """Messages of which the rendering shows less than the log holds."""
+    """Messages that were shortened to fit."""
+    notice: str | None = None
+    """What is said beside the conversation: goal, open todos, notices of the host. The renderings
+    put it into the last message."""
 
     def section(self, name: Name) -> int:
         """Tokens of a section."""
@@ -62,28 +70,37 @@ class Context(Struct, frozen=True, kw_only=True):
     def chat(self, blob: BlobReader) -> list[dict[str, Any]]:
         """As Chat Completions messages, the system prompt first. `blob`: bytes by their hash,
         as `conv.blob`."""
-        entries = [item.entry for item in self.items]
-        return chat_messages(self.prompt, entries, blob, self.model, alternate=self.alternates)
+        return chat_messages(
+            self.prompt, self._entries, blob, self.model, alternate=self.alternates,
+            notice=self.notice,
+        )  # fmt: skip
 
     def responses(self, blob: BlobReader) -> list[dict[str, Any]]:
         """As input items of the Responses API; the prompt goes into `instructions`."""
-        return responses_items([item.entry for item in self.items], blob, self.model)
+        return responses_items(self._entries, blob, self.model, self.notice)
 
     def anthropic(self, blob: BlobReader) -> list[dict[str, Any]]:
         """As Anthropic Messages; the prompt goes into `system`."""
-        return anthropic_messages([item.entry for item in self.items], blob, self.model)
+        return anthropic_messages(self._entries, blob, self.model, self.notice)
+
+    @property
+    def _entries(self) -> list[Entry]:
+        """What is said in the conversation itself."""
+        end = len(self.items) - (self.notice is not None)
+        return [item.entry for item in self.items[:end]]
 
 
 def build(
     inputs: ContextInputs, budget: Budget, measure: Measure, *, model: str | None = None,
-    digest: Digest = plain_digest,
+    digest: Digest = plain_digest, notices: Sequence[str] = (),
 ) -> Context:  # fmt: skip
     """The context, always within the budget.
 
     Raises ContextTooLarge: it names the message that is too large alone, or says that the log
     wants a compaction.
     """
-    return fit(inputs, lay_out(inputs, measure), budget, measure, model=model, digest=digest)
+    layout = lay_out(inputs, measure, notices)
+    return fit(inputs, layout, budget, measure, model=model, digest=digest)
 
 
 def fit(
@@ -93,10 +110,13 @@ def fit(
     """As `build`, of a layout that is there already."""
     room = Room(budget.room - layout.system, budget.bytes - layout.system_bytes)
     items = without_giants(layout.items, room, measure)
+    room = room.beside(layout.notice)
     if not _holds(items, room):
         items = fitted(items, room, inputs.conversation.turn, measure, digest)
     if sum(item.bytes for item in items) > room.bytes:
         items = _images_as_handles(items, room, measure)
+    shortened = _shortened(layout.items, items)
+    items = [*map(_as_seen, items), *(() if layout.notice is None else (layout.notice,))]
     _check(items, layout, budget)
     tokens = layout.system + sum(item.tokens for item in items)
     return Context(
@@ -105,9 +125,15 @@ def fit(
         up_to_seq=inputs.conversation.head, system=layout.system,
         tokens=tokens, expected=round(tokens / measure.scale),
         bytes=layout.system_bytes + sum(item.bytes for item in items),
-        limit=budget.room, alternates=measure.family.alternates,
-        shortened=_shortened(layout.items, items),
+        limit=budget.room, alternates=measure.family.alternates, shortened=shortened,
+        notice=None if layout.notice is None else plain_text(layout.notice.entry.parts),
     )  # fmt: skip
+
+
+def _as_seen(item: Item) -> Item:
+    """With long results as they are shown; its size is that of these already."""
+    entry = seen(item.entry)
+    return item if entry is item.entry else item._replace(entry=entry)
 
 
 def _holds(items: list[Item], room: Room) -> bool:
@@ -126,8 +152,9 @@ def _images_as_handles(items: list[Item], room: Room, measure: Measure) -> list[
             break
         if at == spared or not item.entry.messages:
             continue
-        parts = without_images(item.entry.parts, handle(item.entry.messages))
-        if parts != item.entry.parts:
+        shown = seen(item.entry)
+        parts = without_images(shown.parts, handle(item.entry.messages))
+        if parts != shown.parts:
             found[at] = sized(item.entry._replace(parts=parts), item.section, measure)
             size += found[at].bytes - item.bytes
     return found

@@ -18,6 +18,7 @@ from msgspec import structs
 from clew.context.entries import Entry
 from clew.context.lawful import lawful
 from clew.context.media import bytes_of, dumps, label, words
+from clew.context.notices import noticed
 from clew.context.wire import (
     CONTINUES,
     closed_calls,
@@ -68,14 +69,17 @@ def chat_context(
 
 def chat_messages(
     prompt: str | None, entries: Iterable[Entry], blob: BlobReader, model: str | None = None,
-    alternate: bool = False,
+    alternate: bool = False, notice: str | None = None,
 ) -> list[ChatDict]:  # fmt: skip
-    """The messages of a request, of any log. With `alternate` for a provider that wants the roles
-    in strict turn: one system message, then user and assistant by turns, tool steps between."""
+    """The messages of a request, of any log, the notice in the last of them. With `alternate` for a
+    provider that wants the roles in strict turn: one system message, then user and assistant by
+    turns, tool steps between."""
     made = (_spoken(entry) for entry in lawful(entries, model, LONGEST_ID))
-    shown = (e for e in hoisted(made, blob) if e.role is Role.USER or not _useless(e))
+    sent = [e for e in hoisted(made, blob) if e.role is Role.USER or not _useless(e)]
     if alternate:
-        prompt, shown = _by_turns(prompt, list(shown))
+        prompt, shown = _by_turns(prompt, sent, notice)
+    else:
+        shown = noticed(sent, notice, blank=True)
     return [*_prompt(prompt), *chain.from_iterable(messages_of(entry, blob) for entry in shown)]
 
 
@@ -106,12 +110,15 @@ def _useless(entry: Entry) -> bool:
 # ---------------------------------------------------------------------- alternation
 
 
-def _by_turns(prompt: str | None, entries: list[Entry]) -> tuple[str | None, Iterator[Entry]]:
+def _by_turns(
+    prompt: str | None, entries: list[Entry], notice: str | None
+) -> tuple[str | None, Iterable[Entry]]:
     """System text at the head joins the prompt; that between the messages becomes the user's."""
     head = list(takewhile(lambda entry: entry.role in _SYSTEM, entries))
     texts = [*([] if prompt is None else [prompt]), *map(system_text, head)]
-    said = (e for e in folded(entries[len(head) :]) if e.role is not Role.USER or not silent(e))
-    return "\n\n".join(texts) if texts else None, _answered(merged(said))
+    said = [e for e in entries[len(head) :] if e.role is not Role.USER or not silent(e)]
+    turns = merged(folded(noticed(said, notice)))
+    return "\n\n".join(texts) if texts else None, _answered(turns)
 
 
 def _answered(entries: Iterable[Entry]) -> Iterator[Entry]:

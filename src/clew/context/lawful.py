@@ -17,6 +17,7 @@ from msgspec import structs
 
 from clew.context.entries import Entry
 from clew.context.media import dumps, label, translated, utf8, words
+from clew.context.shown import seen
 from clew.context.wire import closed_calls, for_model
 from clew.domain.chat import SHAPE, is_function_result
 from clew.domain.messages import Role
@@ -38,7 +39,7 @@ _NOT_ALLOWED = re.compile(r"[^a-zA-Z0-9_-]")
 
 def lawful(entries: Iterable[Entry], model: str | None, longest: int) -> Iterator[Entry]:
     """The entries for a request to `model`; ids of calls have at most `longest` characters."""
-    closed = closed_calls(_settled(_modern(entries)))
+    closed = closed_calls(_settled(_modern(map(seen, entries))))
     shown = (entry.having(for_model(entry.parts, model)) for entry in closed)
     return _distinct(shown, longest)
 

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from clew.context.families import Family, family_of
 from clew.context.images import file_tokens, image_tokens
+from clew.context.shown import seen_parts
 from clew.context.tokens import UNIT, count_parts, count_text
 from clew.context.unknowns import in_data_url, opened
 from clew.domain.messages import Message
@@ -139,8 +140,9 @@ def measure_for(model: str | None, readings: Sequence[Reading] = ()) -> Measure:
 
 
 def bytes_of(parts: Parts) -> int:
-    """Bytes that parts take in the JSON of a request, images and files as base64."""
-    return sum(FRAME_BYTES + _bytes(part) for part in parts)
+    """Bytes that parts take in the JSON of a request, images and files as base64, results as far as
+    they are shown."""
+    return sum(FRAME_BYTES + _bytes(part) for part in seen_parts(parts))
 
 
 def _bytes(part: Part) -> int:

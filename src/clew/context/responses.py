@@ -11,6 +11,7 @@ from typing import Any, cast
 from clew.context.entries import Entry
 from clew.context.lawful import lawful
 from clew.context.media import data_url, dumps, label, words
+from clew.context.notices import noticed
 from clew.domain.chat import BlobReader
 from clew.domain.messages import Role
 from clew.domain.parts import (
@@ -31,12 +32,13 @@ _ROLES = {Role.USER: "user", Role.SYSTEM: "system", Role.DEVELOPER: "developer"}
 
 
 def responses_items(
-    entries: Iterable[Entry], blob: BlobReader, model: str | None = None
+    entries: Iterable[Entry], blob: BlobReader, model: str | None = None, notice: str | None = None
 ) -> list[Item]:
-    """The input of a request, of any log. Reasoning only as the provider encrypted it, and right
-    before what came of it: the API keeps nothing else of it, and takes it nowhere else."""
+    """The input of a request, of any log, the notice in the last item. Reasoning only as the
+    provider encrypted it, and right before what came of it: the API keeps nothing else of it, and
+    takes it nowhere else."""
     made = (_held(entry) for entry in lawful(entries, model, LONGEST_ID))
-    return _paired(list(items_of(made, blob)))
+    return _paired(list(items_of(noticed(made, notice), blob)))
 
 
 def _held(entry: Entry) -> Entry:

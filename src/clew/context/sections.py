@@ -8,13 +8,16 @@ everything above the cover.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from clew.context.entries import Entry
 from clew.context.measure import FRAME, FRAME_BYTES, Measure, bytes_of
-from clew.context.wire import noticed_entries_of
+from clew.context.notices import notices_of
+from clew.context.wire import entries_of
 from clew.domain.compactions import Inline, Ref
+from clew.domain.messages import Role
+from clew.domain.parts import Text
 from clew.domain.values import escape_text
 
 if TYPE_CHECKING:
@@ -49,32 +52,48 @@ class Layout(NamedTuple):
     """Tokens of the system prompt and of the tools' schemas."""
     system_bytes: int
     items: tuple[Item, ...]
+    notice: Item | None = None
+    """What is said beside them: goal, open todos, notices of the host. It counts as tail."""
 
     @property
     def tokens(self) -> int:
-        return self.system + sum(item.tokens for item in self.items)
+        return self.system + sum(item.tokens for item in self.told)
 
     @property
     def bytes(self) -> int:
-        return self.system_bytes + sum(item.bytes for item in self.items)
+        return self.system_bytes + sum(item.bytes for item in self.told)
+
+    @property
+    def told(self) -> tuple[Item, ...]:
+        """The items, and the notice behind them if there is one."""
+        return self.items if self.notice is None else (*self.items, self.notice)
 
     def section(self, name: Name) -> int:
         """Tokens of one section."""
         if name == "system":
             return self.system
-        return sum(item.tokens for item in self.items if item.section == name)
+        return sum(item.tokens for item in self.told if item.section == name)
 
 
-def lay_out(inputs: ContextInputs, measure: Measure) -> Layout:
-    """The layout of a context as the log and the compaction in effect give it."""
+def lay_out(inputs: ContextInputs, measure: Measure, notices: Sequence[str] = ()) -> Layout:
+    """The layout of a context as the log and the compaction in effect give it. `notices`: what
+    the host has to say in this one request."""
     system = inputs.prompt or ""
     tools = escape_text(inputs.toolset) if inputs.toolset else ""
     texts = [text for text in (system, tools) if text]
     tokens = sum(measure.text(text) + FRAME for text in texts)
     size = sum(len(text.encode("utf-8", "replace")) + FRAME_BYTES for text in texts)
     head, cover = borders(inputs)
-    items = tuple(_items(noticed_entries_of(inputs), head, cover, measure))
-    return Layout(tokens, size, items)
+    items = tuple(_items(entries_of(inputs), head, cover, measure))
+    return Layout(tokens, size, items, notice_item(inputs, measure, notices))
+
+
+def notice_item(
+    inputs: ContextInputs, measure: Measure, notices: Sequence[str] = ()
+) -> Item | None:
+    """What is said beside the messages, with its size; None when that is nothing."""
+    text = notices_of(inputs.todos, inputs.goal, notices)
+    return None if text is None else sized(Entry(Role.USER, (Text(text),)), "tail", measure)
 
 
 def borders(inputs: ContextInputs) -> tuple[int, int]:

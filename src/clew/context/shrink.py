@@ -28,6 +28,8 @@ LARGEST, NEWEST = 0.25, 0.5
 """Of the room: what one tool output may take, and one that the model has not seen yet."""
 SHORT = 600
 """Characters that stay of an output of the turn in flight."""
+STEPS = 32
+"""In so many parts of the room it is made for a notice."""
 REST = 0.5
 """Down to this much of what the turn in flight may take."""
 
@@ -44,8 +46,23 @@ class Room(NamedTuple):
     def holds(self, tokens: int, size: int) -> bool:
         return tokens <= self.tokens and size <= self.bytes
 
+    def beside(self, notice: Item | None) -> Room:
+        """What is left beside a notice. In steps: the view of a growing turn must not change with
+        each of its words."""
+        if notice is None:
+            return self
+        return Room(
+            self.tokens - _in_steps(notice.tokens, self.tokens // STEPS),
+            self.bytes - _in_steps(notice.bytes, self.bytes // STEPS),
+        )
+
     def part(self, share: float) -> Room:
         return Room(int(self.tokens * share), int(self.bytes * share))
+
+
+def _in_steps(size: int, step: int) -> int:
+    """The size, or the next multiple of a step above it."""
+    return size if step < 1 else -(-size // step) * step
 
 
 def handle(messages: Sequence[Message]) -> str:
@@ -108,6 +125,7 @@ def _short_part(part: Part, characters: int, read: str) -> Part:
     if not isinstance(part, ToolResult):
         return part
     text = result_text(part)
+    characters = characters if part.shown is None else min(characters, part.shown)
     if isinstance(part.content, tuple):
         text = "\n".join([text, *(_image_handle(piece, read) for piece in part.content)]).strip()
     return ToolResult(part.call_id, both_ends(text, characters, read), part.name, part.is_error)

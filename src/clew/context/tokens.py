@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol, cast
 
 import quicktok  # pyright: ignore[reportMissingTypeStubs]
 
+from clew.context.shown import seen_parts
 from clew.context.unknowns import opened
 from clew.domain.parts import Parts, ToolResult, Unknown, searchable
 
@@ -123,7 +124,8 @@ def estimate_text(text: str, encoding: str = UNIT) -> int:
 
 def count_parts(parts: Parts, encoding: str = UNIT) -> int:
     """Tokens of what a message says: text, thinking, calls and results, and pieces of kinds that
-    clew does not know as JSON, without the images and files in them."""
+    clew does not know as JSON, without the images and files in them. Of a result what is shown."""
+    parts = seen_parts(parts)
     total = 0
     for text in searchable(parts):
         total += count_text(text, encoding)

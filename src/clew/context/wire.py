@@ -1,5 +1,4 @@
-"""What all renderings share: which entries there are, which results follow which calls, and what is
-said beside the conversation.
+"""What all renderings share: which entries there are, and which results follow which calls.
 
 A rendering is made of entries (see `entries.Entry`). `entries_of` gives those of a context;
 `lawful.lawful` makes of any entries what every provider takes; `chat`, `responses` and
@@ -15,7 +14,6 @@ from clew.context.entries import Entry, entry_of, joined, one
 from clew.domain.chat import is_function_result
 from clew.domain.compactions import Inline, Ref, Stub
 from clew.domain.messages import Message, Role
-from clew.domain.notes import Goal, Todo
 from clew.domain.parts import Parts, Reasoning, Text, ToolCall, ToolResult, call_ids
 
 if TYPE_CHECKING:
@@ -33,12 +31,6 @@ def entries_of(inputs: ContextInputs) -> list[Entry]:
     """What stands for the covered part, then every message above it: what was one message of an API
     as one."""
     return list(joined(_entries(inputs)))
-
-
-def noticed_entries_of(inputs: ContextInputs) -> list[Entry]:
-    """The same, with the notices behind the words of the newest user message. Only for a request:
-    a list that may be stored again must not hold them."""
-    return noticed(entries_of(inputs), notices_of(inputs.todos, inputs.goal))
 
 
 def _entries(inputs: ContextInputs) -> Iterator[Entry]:
@@ -65,42 +57,6 @@ def stub_entry(message: Message, text: str) -> Entry:
     calls: Parts = tuple(part for part in message.parts if isinstance(part, ToolCall))
     shown = answers or (Text(text), *calls)
     return Entry(message.role, shown, message.author, None, message.api_group, (message,))
-
-
-# ---------------------------------------------------------------------- notices
-
-
-def notices_of(todos: Iterable[Todo], goal: Goal | None) -> str | None:
-    """The open todos and the goal in words for the model; None when nothing is open."""
-    open_todos = [todo for todo in todos if todo.state in ("pending", "active")]
-    lines: list[str] = []
-    if goal is not None and goal.state == "active":
-        lines.append(f"Goal: {goal.text}")
-    if open_todos:
-        lines.append("Open todos:")
-        lines += [
-            f"- {todo.text}{' (in progress)' if todo.state == 'active' else ''}"
-            for todo in open_todos
-        ]
-    if not lines:
-        return None
-    head = "Kept beside the conversation by the agent, not words of the user:"
-    return "\n".join(("<notes>", head, *lines, "</notes>"))
-
-
-def noticed(entries: Sequence[Entry], notice: str | None) -> list[Entry]:
-    """The entries, the notice as one part of the newest message of a user in the log, behind the
-    words, which stay as they are. Never a turn of its own: without such a message it is left out.
-    """
-    shown = list(entries)
-    if notice is None:
-        return shown
-    for at in range(len(shown) - 1, -1, -1):
-        entry = shown[at]
-        if entry.role is Role.USER and entry.messages:
-            shown[at] = entry._replace(parts=(*entry.parts, Text(notice)))
-            break
-    return shown
 
 
 # ---------------------------------------------------------------------- calls and results

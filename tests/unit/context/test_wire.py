@@ -1,4 +1,4 @@
-"""What all renderings share: the notices, the calls and their results, thinking, and the order."""
+"""What all renderings share: the calls and their results, thinking, and the order."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew import Draft, Goal, Inline, Reasoning, Role, Text, Todo, ToolCall, ToolResult, user
+from clew import Draft, Inline, Reasoning, Role, Text, ToolCall, ToolResult, user
 from clew.context.anthropic import anthropic_messages
 from clew.context.chat import chat_messages
 from clew.context.entries import Entry, entry_of, joined
 from clew.context.responses import responses_items
-from clew.context.wire import entries_of, folded, merged, noticed, notices_of, silent, stub_entry
+from clew.context.wire import entries_of, folded, merged, silent, stub_entry
 from clew.domain.messages import Message
 from clew.errors import NotFound
 from clew.testing.clock import FakeClock
@@ -145,58 +145,6 @@ def test_who_spoke_is_said_only_where_one_did() -> None:
     ann, bob = Entry(Role.USER, (Text("a"),), "Ann"), Entry(Role.USER, (Text("b"),), "Bob")
     assert [e.author for e in merged([ann, ann])] == ["Ann"]
     assert [e.author for e in merged([ann, bob])] == [None]
-
-
-# ---------------------------------------------------------------------- notices
-
-
-OPEN = (Todo("read"), Todo("write", "active"), Todo("old", "done"), Todo("no", "dropped"))
-
-
-def test_s23_notices_name_what_is_open() -> None:
-    goal = Goal(1, "ship it", "active", 0)
-    assert notices_of(OPEN, goal) == (
-        "<notes>\nKept beside the conversation by the agent, not words of the user:\n"
-        "Goal: ship it\nOpen todos:\n- read\n- write (in progress)\n</notes>"
-    )
-    assert "Goal" not in str(notices_of(OPEN, None))
-    assert "todos" not in str(notices_of(OPEN[2:], goal))
-
-
-def test_s23_6_nothing_is_said_when_all_is_done() -> None:
-    assert notices_of(OPEN[2:], None) is None
-    assert notices_of((), Goal(1, "x", "done", 0)) is None
-
-
-def test_s23_1_a_notice_is_a_part_behind_the_newest_words_and_never_stored() -> None:
-    """S22.4, S23.4, S23.5: made anew for each request, so none piles up."""
-    conv = ReferenceStore(clock=FakeClock()).profile("p").create()
-    conv.append([user("first"), clew.assistant("yes"), user("second"), clew.assistant("doing")])
-    conv.set_todos(OPEN)
-    notice = str(notices_of(OPEN, None))
-    found = request(conv)
-    assert [m["role"] for m in found] == ["user", "assistant", "user", "assistant"]
-    assert found[0]["content"] == "first"
-    assert [piece["text"] for piece in found[2]["content"]] == ["second", notice]
-    assert [m.text for m in conv.messages()] == ["first", "yes", "second", "doing"]
-    assert conv.context()[2]["content"] == "second", "a list that may be stored again has none"
-    conv.set_todos([Todo("read", "done")])
-    assert request(conv)[2]["content"] == "second"
-
-
-def request(conv: Any) -> list[dict[str, Any]]:
-    """What a model is sent."""
-    return clew.Compactor(clew.Budget(window=8_000)).peek(conv).chat(conv.blob)
-
-
-def test_a_notice_goes_to_no_summary_and_is_no_turn() -> None:
-    """S22.6, S23.3: without words of a user in the log there is nothing it could stand beside."""
-    summary = Entry(Role.USER, (Text("what was"),))
-    said = entry_of(
-        Message.of(seq=1, uid="0" * 32, role=Role.ASSISTANT, parts=(Text("x"),), created_at=0)
-    )
-    assert noticed([summary, said], "notes") == [summary, said]
-    assert noticed([], "notes") == []
 
 
 # ---------------------------------------------------------------------- entries
