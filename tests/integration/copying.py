@@ -10,7 +10,7 @@ from typing import Any
 import clew
 import servers
 from clew.domain.conversations import ListFilter
-from migration.sample import _edits, _talk, _undone
+from migration.sample import _edits, _talk, _undone, _unfinished
 
 ENGINES = ("file", "server")
 ALL = 1000
@@ -45,6 +45,7 @@ def fill(store: clew.Store) -> None:
     branch.branch(new=clew.NewConversation(id="twig")).append([clew.user("on a twig")])
     conv.delegate().append([clew.user("for the helper")])
     _undone(profile)
+    _unfinished(profile)
     deleted(profile)
     imported = profile.create(id="old", archived=True, imported_at=5, read_only=True)
     imported.claim_alias("tool", "old-1")
@@ -123,5 +124,6 @@ def of(conv: clew.Conversation) -> tuple[Any, ...]:
         conv.info(), messages, conv.context("m"), conv.cuts(), conv.compactions(),
         conv.attempts(), turns, conv.calls(), [conv.deliveries(turn.number) for turn in turns],
         conv.inbox(), conv.todos(), conv.goal(), conv.presence(), conv.aliases(),
-        conv.bindings(), [child.id for child in sorted(conv.children(), key=lambda c: c.id)],
+        conv.approvals(), conv.allowed_tools(), conv.bindings(),
+        [child.id for child in sorted(conv.children(), key=lambda c: c.id)],
     )  # fmt: skip

@@ -17,7 +17,7 @@ from clew.store.copy.conversations import COLUMNS, Item
 from clew.store.copy.tables import RECORDS, ROUTES, walk
 from clew.store.transfer_rows import EXPORTED
 
-LEFT_OUT = {"inbox", "presence", "outbox", "boundary"}
+LEFT_OUT = {"inbox", "approval", "presence", "outbox", "boundary"}
 """Tables that no file carries."""
 NOT_CARRIED = {"profile", "holder", "held_at", "held_ttl", "waiting", "binned_at"}
 ALIASES = next(table for table in ROUTES if table.name == "alias")

@@ -456,7 +456,7 @@ def test_line_ends_bom_and_blank_lines_of_other_systems(small: bytes, other: cle
 
 def test_files_one_behind_another_are_one(small: bytes, filled: bytes, other: clew.Store) -> None:
     found = brought(other.profile("p"), small + filled)
-    assert (found.new, found.damaged, found.refused) == (11, (), ())
+    assert (found.new, found.damaged, found.refused) == (12, (), ())
 
 
 @pytest.mark.parametrize("length", range(30))

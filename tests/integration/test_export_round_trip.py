@@ -219,7 +219,7 @@ def test_a_commit_in_doubt_is_made_once(engine: str, fast_dir: Path) -> None:
         profile._db.backend = _Twice(profile._db.backend)
         first = brought(profile, exported(one.profile("one")))
         assert rows(other, "one") == rows(one, "one")
-        assert (first.new, first.messages) == (10, 26)
+        assert (first.new, first.messages) == (11, 28)
         conv = one.profile("one").open("twig")
         conv.append([clew.user("more")])
         conv.cut(conv.message(conv.info().head).uid)

@@ -86,7 +86,8 @@ class Asked(Struct, frozen=True):
 class Compacting(Struct, frozen=True):
     """A compaction has begun."""
 
-    trigger: Literal["soft", "hard", "user"]
+    trigger: Literal["soft", "hard", "user"] | None = None
+    """None: it came before a request."""
 
 
 class Compacted(Struct, frozen=True):
@@ -101,10 +102,13 @@ class Titled(Struct, frozen=True):
     title: str
 
 
+NoticeKind = Literal["limit", "loop", "tools", "model", "config", "stop"]
+
+
 class Notice(Struct, frozen=True):
     """Something a person should know: a limit, a loop, a tool server that is away."""
 
-    kind: Literal["limit", "loop", "tools", "model", "config", "stop"]
+    kind: NoticeKind
     text: str
 
 
