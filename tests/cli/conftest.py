@@ -59,8 +59,8 @@ def remote(made_remote: Remote, monkeypatch: pytest.MonkeyPatch) -> Remote:
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of the person who runs the tests."""
-    for name in ("CLEW_STORE", "CLEW_HOME", "CLEW_PROFILE", "CLEW_PAGER", "PAGER", "NO_COLOR",
-                 "CLEW_DEBUG", "COLUMNS", "LESS"):  # fmt: skip
+    for name in ("CLEW_STORE", "CLEW_HOME", "CLEW_CONFIG", "CLEW_PROFILE", "CLEW_PAGER", "PAGER",
+                 "NO_COLOR", "CLEW_DEBUG", "COLUMNS", "LESS"):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 

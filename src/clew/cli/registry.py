@@ -13,7 +13,9 @@ import click
 
 from clew.cli.settings import settings_of
 
-READ, TRANSFER, CHANGE, KEEP, OTHER = "Read", "In and out", "Change", "Keep", "Other"
+TALK, READ, TRANSFER, CHANGE, KEEP, OTHER = (
+    "Talk", "Read", "In and out", "Change", "Keep", "Other"
+)  # fmt: skip
 
 
 class Entry(NamedTuple):
@@ -26,6 +28,8 @@ class Entry(NamedTuple):
 
 
 COMMANDS = {
+    "chat": Entry(TALK, "chat", "Talk with a model, in a conversation that is kept."),
+    "ask": Entry(TALK, "ask", "Ask one question and print the answer, for scripts."),
     "list": Entry(READ, "list", "List conversations, newest activity first."),
     "show": Entry(READ, "show", "Show a conversation."),
     "search": Entry(READ, "search", "Find messages by their words."),
@@ -33,6 +37,7 @@ COMMANDS = {
     "compactions": Entry(READ, "compactions", "Show the receipts of a conversation's compactions."),
     "resume": Entry(READ, "resume", "Say how to go on with a conversation."),
     "stats": Entry(READ, "stats", "Count what a profile holds."),
+    "usage": Entry(READ, "usage", "Show tokens, cost and cache hits of model calls."),
     "profiles": Entry(READ, "stats", "List the profiles of the store.", "profiles"),
     "import": Entry(TRANSFER, "import_", "Import other tools' conversations."),
     "export": Entry(
@@ -55,6 +60,7 @@ COMMANDS = {
     "migrate": Entry(KEEP, "migrate", "Bring the store up to date, or make one."),
     "verify": Entry(KEEP, "verify", "Check every invariant of the store."),
     "doctor": Entry(KEEP, "doctor", "Say what is wrong with the store and what to do."),
+    "config": Entry(OTHER, "config", "Show, check and edit the configuration."),
     "demo": Entry(OTHER, "demo", "Show what clew does, in a scratch folder."),
     "completion": Entry(OTHER, "completion", "Complete commands and ids in your shell."),
 }
@@ -64,6 +70,7 @@ STYLED = "clew.cli.styled"
 CANDIDATES = "clew.cli.candidates"
 EMPTY = "clew.cli.empty"
 VERSION = "clew.cli.version"
+HOSTING = "clew.cli.hosting"
 
 
 def load(module: str) -> ModuleType:
@@ -136,7 +143,7 @@ class Commands(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section in (READ, TRANSFER, CHANGE, KEEP, OTHER):
+        for section in (TALK, READ, TRANSFER, CHANGE, KEEP, OTHER):
             rows = [(n, e.summary) for n, e in COMMANDS.items() if e.section == section]
             with formatter.section(section):
                 formatter.write_dl(rows)

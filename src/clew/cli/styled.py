@@ -15,7 +15,7 @@ from clew.cli.lines import WIDEST, Line
 from clew.cli.screen import Piece, painted
 from clew.cli.text import CLUSTER, cell, isolated
 
-NARROWEST = 20
+NARROWEST = 10
 HANG = 2
 """How much further in a line at the left edge goes on: there, only a new line begins."""
 

@@ -31,7 +31,7 @@ EXTENSIONS = {
     CLEW: "jsonl", "chat": "json", "responses": "json", ATIF: "json", "markdown": "md",
     HTML: "html",
 }  # fmt: skip
-_TEXTS: dict[str, Text] = {
+TEXTS: dict[str, Text] = {
     "chat": chat.text, "responses": responses.text, ATIF: atif.text, "markdown": markdown.text,
 }  # fmt: skip
 
@@ -186,7 +186,7 @@ class _Export:
     def _lossless(self, ids: list[str]) -> File:
         options, profile = self._options, self._profile
         whole = options.all and options.branches is not False and options.delegates is not False
-        first = clew_jsonl.header(profile.name, SystemClock().now(), _version(), whole)
+        first = clew_jsonl.header(profile.name, SystemClock().now(), version(), whole)
         found: list[clew_jsonl.Exported] = []
 
         def make(write: Write) -> None:
@@ -295,7 +295,7 @@ class _Export:
         elif self._options.format == HTML:
             pieces = html.text(source, self._pages)
         else:
-            pieces = _TEXTS[self._options.format](source)
+            pieces = TEXTS[self._options.format](source)
         for piece in pieces:
             write(piece.encode("utf-8", "backslashreplace"))
 
@@ -337,5 +337,6 @@ def _output(stream: TextIO) -> Write:
     return lambda data: stream.write(data.decode())
 
 
-def _version() -> str:
+def version() -> str:
+    """Which clew writes a file."""
     return str(cast(Any, load(VERSION)).text()).partition(" (")[0]

@@ -14,7 +14,7 @@ from clew.cli.heading import heading, title_of
 from clew.cli.lines import BLANK, Line, line, writer
 from clew.cli.opening import open_profile
 from clew.cli.params import id_argument, json_option
-from clew.cli.settings import Settings, settings_of
+from clew.cli.settings import Settings, quoted, settings_of
 from clew.cli.text import fit, one_line, short_id
 from clew.cli.times import ago
 from clew.clock import SystemClock
@@ -35,8 +35,8 @@ SHOWN = 5
 def command(ctx: click.Context, id: str, as_json: bool) -> None:
     """Say how to go on with a conversation.
 
-    Its ids, how to open it from Python and where it was imported from, what is open or
-    waiting in it, and its branches.
+    The command that talks on, its ids, how to open it from Python and where it was imported from,
+    what is open or waiting in it, and its branches.
     """
     settings = settings_of(ctx)
     with open_profile(settings) as profile:
@@ -71,10 +71,15 @@ def _python(settings: Settings, info: ConversationInfo) -> list[str]:
     ]
 
 
+def _chat(settings: Settings, info: ConversationInfo) -> str:
+    """The command that goes on here."""
+    return settings.command(f"chat --resume {quoted(short_id(info.id))}")
+
+
 def _facts(settings: Settings, conversation: Conversation) -> dict[str, Any]:
     info = conversation.info()
     return {
-        "conversation": info,
+        "conversation": info, "command": _chat(settings, info),
         "elsewhere": [name._asdict() for name in names_of(conversation, info)],
         "open_turn": _open_turn(conversation, info),
         "waiting": [
@@ -96,6 +101,10 @@ def _lines(settings: Settings, conversation: Conversation) -> Iterator[Line]:
         said = fit(one_line(last.text), 72) or "(no text)"
         yield line(0, (f"Last, {ago(last.created_at, now)}, {last.role}: ", "dim"), said)
         yield BLANK
+    yield line(0, "Go on talking:")
+    yield BLANK
+    yield line(4, (_chat(settings, info), "cyan"))
+    yield BLANK
     yield line(0, "Go on from Python:")
     yield BLANK
     for code in _python(settings, info):

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from clew.cli import jsonout
 from clew.cli.failures import OK, PROBLEMS
+from clew.cli.hits import snippet
 from clew.cli.lines import BLANK, line, writer
 from clew.cli.opening import open_existing
 from clew.cli.params import (
@@ -20,7 +21,6 @@ from clew.cli.params import (
     limit_option,
 )
 from clew.cli.registry import EMPTY, PROGRESS, load
-from clew.cli.screen import Piece
 from clew.cli.settings import Settings, settings_of
 from clew.cli.text import one_line, short_ids
 from clew.cli.times import ago, stamp
@@ -158,19 +158,9 @@ def _print_hits(settings: Settings, hits: Sequence[Hit], archived: bool) -> None
             0, (short[hit.conversation], "yellow"), (f" #{hit.seq}", "yellow"), f"  {hit.role}  ",
             (f"{ago(hit.created_at, now)}  ", "dim"), (one_line(hit.title or ""), "bold"), hang=4,
         )  # fmt: skip
-        out.write((head, line(4, *_snippet(hit)), BLANK))
+        out.write((head, line(4, *snippet(hit)), BLANK))
     show = f"{settings.command('show')} {short[hits[0].conversation]} --around {hits[0].seq}"
     out.write([line(0, (f"To read on at one: {show}", "dim"))])
-
-
-def _snippet(hit: Hit) -> list[Piece]:
-    """The text with what was found in colour; blanks at the borders of pieces stay."""
-    pieces: list[Piece] = []
-    for text, found in hit.snippet:
-        before = " " if text[:1].isspace() else ""
-        after = " " if text[-1:].isspace() and text.strip() else ""
-        pieces.append((before + one_line(text) + after, "bold red" if found else ""))
-    return pieces
 
 
 def _say_more(settings: Settings, page: SearchPage, as_json: bool) -> None:

@@ -1,0 +1,1 @@
+"""`clew chat` in tmux: real keys, a real terminal, and what stands on its screen."""
