@@ -1,53 +1,34 @@
-"""Settings: limits on every size an outsider chooses, and where the store is."""
+"""Settings: limits on every size an outsider chooses, where the store is, and the configuration
+file.
+
+What only some programs need (`load`, `Loaded`, `ConfigError`) is loaded when it is asked for.
+"""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from clew.config.limits import Limits
+from clew.config.place import config_path, default_profile, default_store, home
 
-from clew.errors import InputError, TooLarge
+if TYPE_CHECKING:
+    from clew.config.loading import Loaded, load
+    from clew.config.problems import ConfigError
 
+__all__ = [
+    "ConfigError", "Limits", "Loaded", "config_path", "default_profile", "default_store", "home",
+    "load",
+]  # fmt: skip
 
-class Limits(Struct, frozen=True, kw_only=True):
-    """Bytes or counts; a value over one is refused with TooLarge, nothing written."""
-
-    message: int = 16 * 1024 * 1024
-    """Bytes of one message's parts as JSON, without images and files."""
-    blob: int = 64 * 1024 * 1024
-    """Bytes of one image or file."""
-    batch: int = 1000
-    """Messages in one append."""
-    label: int = 1000
-    """Characters of a title, author, model name, folder, todo or end reason."""
-    key: int = 1024
-    """Characters of a key, id or binding."""
-    meta: int = 64 * 1024
-    """Bytes of a meta, settings or receipt as JSON."""
-    prompt: int = 4 * 1024 * 1024
-    """Bytes of a system prompt or of a tool set's schemas."""
-    inbox: int = 1000
-    """Messages waiting in one conversation."""
-    page: int = 1000
-    """Items of one page."""
-
-    def check_page(self, limit: int) -> None:
-        """Refuse a page size that is none or over the limit."""
-        if limit < 1:
-            raise InputError(f"limit is {limit}; ask for at least one")
-        if limit > self.page:
-            raise TooLarge("page (items)", limit, self.page)
+_HOMES = {
+    "ConfigError": "clew.config.problems",
+    "Loaded": "clew.config.loading",
+    "load": "clew.config.loading",
+}
 
 
-def default_store() -> str:
-    """CLEW_STORE (a path or a URL), or clew.db in CLEW_HOME, or ~/.clew/clew.db."""
-    if store := os.environ.get("CLEW_STORE"):
-        return store
-    home = os.environ.get("CLEW_HOME")
-    return str((Path(home).expanduser() if home else Path.home() / ".clew") / "clew.db")
-
-
-def default_profile() -> str:
-    """The profile that the command line uses: CLEW_PROFILE, or "default"."""
-    return os.environ.get("CLEW_PROFILE") or "default"
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

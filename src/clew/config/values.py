@@ -31,6 +31,13 @@ class ProviderConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     affinity_header: str | None = None
     """A header that takes the scope, such as x-session-id or x-grok-conv-id."""
 
+    def __repr__(self) -> str:
+        """Without the values of headers, which may be keys."""
+        return (
+            f"ProviderConfig(kind={self.kind!r}, base_url={self.base_url!r}, "
+            f"key_env={self.key_env!r}, keyring={self.keyring}, headers={[*self.headers]})"
+        )
+
 
 class PriceConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """US dollars for a million tokens."""
@@ -79,6 +86,14 @@ class McpConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     headers: dict[str, str] = {}
     enabled: bool = True
     timeout: float = 60.0
+
+    def __repr__(self) -> str:
+        """Without what may be a key: an mcp.json of another program has them in any of these."""
+        place = None if self.url is None else self.url.partition("?")[0].rpartition("@")[2]
+        return (
+            f"McpConfig(command={self.command!r}, url={place!r}, args={len(self.args)}, "
+            f"env={[*self.env]}, headers={[*self.headers]}, enabled={self.enabled})"
+        )
 
 
 class ToolsConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
