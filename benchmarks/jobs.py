@@ -30,6 +30,7 @@ AREAS = {
     "postgres": "postgres",
     "import": "importing",
     "compaction": "compaction",
+    "host": "host",
 }
 """The package below benchmarks of each, with JOBS and the functions of `Area`."""
 

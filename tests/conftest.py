@@ -40,6 +40,16 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "requires(*features): only on backends that provide these")
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Of `-n auto`, which is the default: one for each core in a run of everything, none where
+    somebody names tests. A worker takes longer to start than a file of tests to run."""
+    return 0 if _names_tests(config) else os.cpu_count() or 1
+
+
+def _names_tests(config: pytest.Config) -> bool:
+    return any(Path(arg.split("::")[0]).exists() for arg in config.invocation_params.args)
+
+
 @pytest.fixture
 def fast_dir() -> Iterator[Path]:
     """An empty directory, in memory if possible: a sync costs nothing there."""

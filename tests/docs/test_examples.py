@@ -1,4 +1,5 @@
-"""Every Python block of README and the how-tos runs, in order, in an empty folder."""
+"""Every Python block of README and the how-tos runs, in order, in an empty folder. Pages for those
+who use the command alone have none."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ from pages import DOCS, ROOT, text
 
 import clew
 
-PAGES = [ROOT / "README.md", *sorted((DOCS / "howto").glob("*.md"))]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+HOWTOS = sorted((DOCS / "howto").glob("*.md"))
+PAGES = [ROOT / "README.md", *(page for page in HOWTOS if BLOCK.search(text(page)))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -20,7 +22,6 @@ def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {"__name__": "example"}
     blocks = list(BLOCK.finditer(text(page)))
-    assert blocks
     try:
         for block in blocks:
             lines_before = text(page)[: block.start(1)].count("\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import children, envs, jobs, report, workload  # noqa: E402
+from benchmarks.host import hosts, start  # noqa: E402
 from benchmarks.measure import (  # noqa: E402
     Interleaved,
     NotRun,
@@ -22,6 +24,9 @@ from benchmarks.measure import (  # noqa: E402
     interleave,
     percentile,
 )
+
+from clew.domain.parts import Text, ToolCall  # noqa: E402
+from clew.providers.api import Body  # noqa: E402
 
 AT_MOST = Target("cost", 2.0)
 AT_LEAST = Target("rate", 0.6, at_least=True, sides=("clew", "bare"))
@@ -214,8 +219,33 @@ def test_a_missing_peer_comes_with_the_remedy(monkeypatch, tmp_path):
 # ------------------------------------------------------------------ the list
 
 
-def test_every_target_has_one_name_and_a_sentence():
-    targets = [target for job in jobs.jobs("store") for target in job.targets]
+@pytest.mark.parametrize("area", ["store", "compaction", "host"])
+def test_every_target_has_one_name_and_a_sentence(area: str):
+    targets = [target for job in jobs.jobs(area) for target in job.targets]
     names = [target.name for target in targets]
     assert len(names) == len(set(names))
     assert all(target.says for target in targets)
+
+
+# ------------------------------------------------------------------ the host
+
+
+def test_a_prompt_is_waited_for_on_a_terminal():
+    drawn = "import sys, time; assert sys.stdin.isatty(); print('\\x1b[1m> ', end='', flush=True)"
+    took = start.to_prompt([sys.executable, "-c", drawn + "; time.sleep(600)"], os.environ)
+    assert 0 < took < 30_000
+
+
+def test_a_chat_that_ends_without_a_prompt_is_no_reading():
+    with pytest.raises(RuntimeError, match="what went wrong"):
+        start.to_prompt([sys.executable, "-c", "print('what went wrong')"], os.environ)
+
+
+def test_turns_ask_for_a_tool_only_where_they_are_to():
+    for tool in (False, True):
+        messages = [{"role": "user", "content": hosts.question(3, tool=tool)}]
+        parts = hosts.answered(Body({"messages": messages}), 2)
+        assert [isinstance(part, ToolCall) for part in parts] == [tool]
+        messages += [{"role": "assistant"}, {"role": "tool", "content": "Seen."}]
+        (answer,) = hosts.answered(Body({"messages": messages}), 2)
+        assert isinstance(answer, Text)
