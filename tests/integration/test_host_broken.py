@@ -306,41 +306,6 @@ class Slow:
         self.sent.append(payload["text"])
 
 
-def test_messages_while_a_reply_is_sent_follow_it_in_order(place: Path) -> None:
-    """One of them cancelled; a stop does not wait for the sending."""
-
-    async def main() -> None:
-        channel = Slow()
-        meta = {"reply_to": "slow:me"}
-        async with hosted(place, ScriptedProvider("One.", "Two."), channels={"slow": channel}) as (
-            host,
-            _,
-        ):
-            conv = await host.new("chat")
-            first = asyncio.create_task(host.say(conv, [clew.user("1", meta=meta)]))
-            await channel.entered.wait()
-            assert (await conv.info()).turn is None
-            second = asyncio.create_task(host.say(conv, [clew.user("2")]))
-            while (await conv.info()).turn is None:
-                await asyncio.sleep(0.005)
-            third = asyncio.create_task(host.say(conv, [clew.user("3")]))
-            assert (await third).state == "queued"
-            second.cancel()
-            await asyncio.sleep(0.01)
-            channel.go.set()
-            assert (await first).text == "One."
-            with pytest.raises(asyncio.CancelledError):
-                await second
-            while await host.go_on(conv) is not None:
-                pass
-            assert (await conv.info()).turn is None
-            assert await told(conv) == [
-                "user: 1", "assistant: One.", "user: 2", "user: 3", "assistant: Two.",
-            ]  # fmt: skip
-
-    asyncio.run(main())
-
-
 def test_a_long_reply_is_delivered(place: Path) -> None:
     """JSON as ASCII takes six bytes for a letter of most scripts."""
 

@@ -86,7 +86,7 @@ class Running:
 
     def plan(self) -> CallPlan:
         """The next call of the present model, as a row before it is made."""
-        return CallPlan(model=self.route.model.name)
+        return plan_of(self.route)
 
     def remember(self, drafts: Sequence[Draft], seqs: Sequence[int]) -> None:
         """Note messages of this turn that were stored."""
@@ -137,6 +137,11 @@ class Running:
             waiting.cancel()
             if not task.done():
                 task.cancel()
+
+
+def plan_of(route: Route) -> CallPlan:
+    """A call of a model, as a row before it is made."""
+    return CallPlan(model=route.model.name)
 
 
 def added(one: Usage, other: Usage) -> Usage:

@@ -14,6 +14,7 @@ from clew.config.values import Config
 from clew.context.budget import Budget
 from clew.context.build import Context
 from clew.domain.conversations import ConversationInfo
+from clew.errors import ClewError
 from clew.host.background import SideWork
 from clew.host.points import Point
 from clew.host.publisher import Channel, Publisher
@@ -65,6 +66,16 @@ class Services:
         if route is None:
             route = self._routes[name] = Route(*await self.providers.resolve(name))
         return route
+
+    async def route_of(self, info: ConversationInfo) -> Route:
+        """The model that a person chose for a conversation, or the configured one: that of a
+        conversation which was begun elsewhere may be unknown here."""
+        if info.model is not None and "/" in info.model:
+            try:
+                return await self.route(info.model)
+            except ClewError:
+                pass
+        return await self.route(None)
 
     def budget(self, model: Model) -> Budget:
         """What a context may take for a model. Where the reply takes much of a small window, high

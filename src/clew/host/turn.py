@@ -6,14 +6,12 @@
     5 asked      the model; nothing of the store is open meanwhile (calling.py)
     6 recorded   T2: its message; then the tools, their results T2 as they come (toolstep.py);
       finished   T2: the last message, deliveries, the turn closed, the right free
-    8 published  T4: deliveries are sent (publisher.py)
-    7 compacted  T3: what the next request wants, while nobody waits
+    7 compacted  T3: what the next request wants, beside everything else (beside.py)
+    8 published  T4: deliveries are sent, likewise (publisher.py)
 
 Each T is one transaction. Whatever ends the process between two of them leaves a turn that the
 next host takes up (claims.resume): what was stored is not done again, what was not is repeated, and
 a tool that may have run is said to have.
-
-The order of 7 and 8: a person waits for the reply, nobody for the compaction.
 """
 
 from __future__ import annotations
