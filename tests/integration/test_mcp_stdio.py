@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from mcpkit import QUIET, call, desk, gone, lines, old, run, toolbox, until
@@ -153,9 +154,8 @@ def test_a_server_that_died_between_two_calls_is_not_noticed_by_anybody(tmp_path
         async with toolbox(desk=desk(log)) as box:
             first = int(str((await call(box, "desk__process")).content))
             os.kill(first, signal.SIGKILL)
-            await until(lambda: gone(first))
-            for _ in range(100):  # the loop reads the end of its stdout
-                await asyncio.sleep(0)
+            source: Any = box._started[0]._source
+            await until(lambda: not source._links[-1].alive)  # the end of its stdout was read
             result = await call(box, "desk__process")
             assert not result.is_error, result.content
             assert int(str(result.content)) != first

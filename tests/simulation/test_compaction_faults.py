@@ -26,7 +26,7 @@ def test_nothing_is_lost_whatever_fails(first: int) -> None:
 
 def test_the_simulation_meets_everything() -> None:
     """Every fault is injected and every outcome is reached: else the test above shows nothing."""
-    report = compaction_faults.run(range(1, 61))
+    report = compaction_faults.run(range(1, 101))
     assert set(report.summaries) == set(compaction_faults.FAULTS)
     assert set(report.outcomes) >= {"committed", "refused", "cancelled", "overtaken"}
 
