@@ -16,8 +16,8 @@ TITLES = ("", "MODEL", "CALLS", "IN", "CACHED", "OUT", "COST")
 
 async def usage(chat: Chat, given: str) -> None:
     """Shows what the models have read and written, in this conversation and today in all of the
-    profile. Cached is what their providers still had of earlier requests. A model without a price
-    counts as nothing; `clew usage` shows more."""
+    profile. Cached is what their providers still had of earlier requests. Models without a price
+    have a dash; `clew usage` shows more."""
     alone(given, "usage")
     midnight = parse_moment("today", chat.conv.clock.now())
     rows = [
@@ -35,7 +35,8 @@ def _rows(where: str, used: Iterable[ModelUsage]) -> Iterator[tuple[str, ...]]:
         counts = each.usage
         yield (
             where, one_line(each.model), f"{each.calls:,}", f"{counts.input:,}",
-            percent(counts.cached, counts.input), f"{counts.output:,}", money(each.cost),
+            percent(counts.cached, counts.input), f"{counts.output:,}",
+            money(each.cost) if each.cost else "-",
         )  # fmt: skip
 
 
