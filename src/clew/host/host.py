@@ -119,9 +119,7 @@ class Host:
         """As Hosting.compact."""
         told = heard(emit)
         told(Compacting("user"))
-        compactor = await self._services.compactor(
-            conv, await self._services.route_of(await conv.info())
-        )
+        compactor = await self._compactor(conv)
         outcome = await compactor.compact(conv, "user")
         told(Compacted(outcome))
         return outcome
@@ -132,9 +130,7 @@ class Host:
 
     async def context(self, conv: AsyncConversation) -> Context:
         """As Hosting.context."""
-        compactor = await self._services.compactor(
-            conv, await self._services.route_of(await conv.info())
-        )
+        compactor = await self._compactor(conv)
         return await compactor.peek(conv)
 
     async def model_of(self, conv: AsyncConversation) -> Model:

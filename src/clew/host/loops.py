@@ -33,19 +33,11 @@ class Loop(Struct, frozen=True):
 
     @property
     def shown(self) -> str:
-        """For the person."""
+        """For the person, and as the error of the turn for the model in the next one."""
         return (
             f"The model made the same call {self.times} times with the same result "
             f"({self._named}), so the turn was stopped. Tell it what to do differently; "
             "limits.repeats in the configuration says after how often."
-        )
-
-    @property
-    def told(self) -> str:
-        """For the model, in the next turn."""
-        return (
-            f"The last turn was stopped: {self._named} gave the same result {self.times} times in "
-            "a row. Do not make the same call again; try another way, or say what is missing."
         )
 
     @property

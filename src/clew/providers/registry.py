@@ -54,10 +54,6 @@ class Providers:
         provider, model = await self._named(name or self._config.model or ARCHIVIST)
         return await self._pair(provider, model)
 
-    def fallbacks(self) -> list[str]:
-        """Names of the models that are asked when the first fails, in their order."""
-        return list(self._config.fallback)
-
     def known_models(self) -> tuple[str, ...]:
         """Names that are known without asking anybody, of providers that can be used."""
         usable = [place.name for place in self._places.usable()]

@@ -117,7 +117,6 @@ def test_a_loop_says_what_it_is() -> None:
     assert (loop.times, loop.calls) == (3, ("read", "run"))
     assert "read, then run" in loop.shown
     assert "limits.repeats" in loop.shown
-    assert "read, then run" in loop.told
     assert find(messages, 4) is None
     assert find(messages, 0) is None
 

@@ -262,7 +262,6 @@ def test_all_models_of_all_that_can_be_used() -> None:
     assert asyncio.run(run(made(config))) == (
         "scripted/big", "scripted/small", "work/mine", "archivist/archivist", "scripted/scripted",
     )  # fmt: skip
-    assert made(config).fallbacks() == ["scripted/small"]
     assert "openai/gpt-5.4" in made(OPENAI_API_KEY="k").known_models()
 
     async def alone(providers: Providers) -> tuple[str, ...]:
