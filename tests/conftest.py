@@ -41,10 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Of `-n auto`, which is the default: one more than there are cores in a run of everything,
-    since many tests wait for processes; none where somebody names tests, for a worker takes longer
-    to start than a file of tests to run."""
-    return 0 if _names_tests(config) else (os.cpu_count() or 1) + 1
+    """Of `-n auto`, which is the default: one for each core in a run of everything, none where
+    somebody names tests. A worker takes longer to start than a file of tests to run."""
+    return 0 if _names_tests(config) else os.cpu_count() or 1
 
 
 def _names_tests(config: pytest.Config) -> bool:

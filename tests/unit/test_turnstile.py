@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -59,6 +60,8 @@ class Process:
 
     def answer(self) -> str:
         assert self.process.stdout is not None
+        ready, _, _ = select.select([self.process.stdout], [], [], WAIT)
+        assert ready, "never answered"
         return self.process.stdout.readline().strip()
 
     def ask(self, word: str) -> str:
@@ -72,6 +75,19 @@ class Process:
         while not self.is_waiting():
             assert time.monotonic() < end, "never came to wait"
             time.sleep(0.002)
+
+    def wait_for_the_turn(self) -> None:
+        """Back when the process, which waits in line, is the next: until it has woken up somebody
+        who comes just then may be quicker."""
+        end = time.monotonic() + WAIT
+        while not self.is_next():
+            assert time.monotonic() < end, "was never the next"
+            time.sleep(0.002)
+
+    def is_next(self) -> bool:
+        """Whether it holds a lock, that of the turn: `1: FLOCK ADVISORY WRITE <pid> ...`."""
+        lines = [line.split() for line in Path("/proc/locks").read_text().splitlines()]
+        return any(line[1] == "FLOCK" and line[4] == str(self.process.pid) for line in lines)
 
     def is_waiting(self) -> bool:
         """/proc/locks shows who waits: `1: -> FLOCK ADVISORY WRITE <pid> ...`."""
@@ -126,6 +142,7 @@ def test_whoever_leaves_and_comes_back_waits_behind_the_others(crowd: list[Proce
     a.ask("leave")
     assert a.ask("try") == "False", "overtook two who wait"
     assert b.answer() == "None"
+    c.wait_for_the_turn()
     a.say("enter")
     b.ask("leave")
     assert c.answer() == "None"
