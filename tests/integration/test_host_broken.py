@@ -445,13 +445,13 @@ async def left_behind(
     """An open turn whose holder's right has run out; `more` came in while it ran."""
     first, *others = steps
     assert isinstance(first, Draft)
-    turn = await conv.begin_turn([first], holder="gone", ttl=200_000)
+    turn = await conv.begin_turn([first], holder="gone", ttl=800_000)
     assert isinstance(turn, AsyncTurn)
     for step in others:
         await turn.record([step] if isinstance(step, Draft) else step)
     if more:
         await conv.append(more)
-    await asyncio.sleep(0.25)
+    await asyncio.sleep(0.85)
 
 
 def test_each_model_of_the_list_has_its_own_overflow(place: Path) -> None:
