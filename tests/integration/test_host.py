@@ -737,3 +737,28 @@ def test_a_tool_that_only_reads_is_run_again_and_that_is_said(place: Path) -> No
         assert notice.text in str(script.requests[0].payload["messages"][-1])
 
     asyncio.run(main())
+
+
+def test_a_turn_that_is_taken_up_counts_once_for_the_day(place: Path) -> None:
+    """Its calls are among those of the day already."""
+
+    async def main() -> None:
+        async with clew.aio.open(place) as store:
+            conv = await store.profile("me").conversation("c")
+            plan = clew.CallPlan(model="scripted")
+            turn = await conv.begin_turn([clew.user("go")], ttl=1, call=plan)
+            assert isinstance(turn, clew.aio.AsyncTurn)
+            call = clew.ToolCall("a", "look", "{}")
+            result = clew.CallResult(usage=clew.Usage(100, 10))
+            draft = clew.Draft(role=clew.Role.ASSISTANT, parts=(call,))
+            await turn.record([draft], call=turn.call, result=result)
+            id = conv.id
+        config = Config(chat=NO_TITLES, limits=LimitsConfig(day_tokens=200))
+        look = Made("look", lambda _: "all there", read_only=True)
+        script = ScriptedProvider("Seen.")
+        async with hosted(place, script, look, config=config) as (host, profile):
+            report = await host.go_on(await profile.open(id))
+            assert report is not None
+            assert (report.state, report.text) == ("done", "Seen.")
+
+    asyncio.run(main())

@@ -96,11 +96,13 @@ async def take_stock(run: Running) -> tuple[ToolCall, ...]:
     calls of its last step that have no result. What its model call had said is asked for again."""
     number, first = run.number, run.turn.turn.first_seq
     failed = CallResult(state="failed", error="the program that made it ended")
+    day = run.spending
     for call in await _calls(run.conv, number):
         if call.state == "planned":
             await run.conv.finish_call(call.number, failed)
         else:
             run.spend(call.usage, call.cost)
+    run.spending = replace(run.spending, day_tokens=day.day_tokens, day_cost=day.day_cost)
     newest, open_ = deque[Message](maxlen=REMEMBERED), dict[str, ToolCall]()
     async for message in run.conv.messages(first=first):
         newest.append(message)

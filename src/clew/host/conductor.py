@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
 
+from clew.compaction.aio import AsyncCompactor
+from clew.compaction.engine import Compactor
 from clew.domain.conversations import ConversationInfo
 from clew.domain.messages import Draft
 from clew.domain.turns import TurnKnown, TurnQueued
@@ -76,8 +78,7 @@ class Conductor:
             return True
         if await self.beside.stop(conv):
             return True
-        compactor = await self._services.compactor(conv, await self._services.route(None))
-        return bool(await compactor.cancel(conv))
+        return bool(await AsyncCompactor(Compactor()).cancel(conv))  # by another process
 
     async def close(self) -> None:
         """Stop what runs, and begin nothing more."""
@@ -158,10 +159,8 @@ class Conductor:
             await live.begun.wait()
         if live is None:
             return None
-        drafts, route = (
-            claims.marked(drafts, queue),
-            await self._services.route_of(await conv.info()),
-        )
+        drafts = claims.marked(drafts, queue)
+        route = await self._services.route_of(await conv.info())
         return await conv.begin_turn(drafts, holder=self._holder, call=plan_of(route))
 
     async def _begun(

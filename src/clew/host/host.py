@@ -137,6 +137,10 @@ class Host:
         """As Hosting.model_of."""
         return (await self._services.route_of(await conv.info())).model
 
+    async def default_model(self) -> Model:
+        """The model that answers in a new conversation; may ask servers. Raises NotConfigured."""
+        return (await self._services.route(None)).model
+
     async def use_model(self, conv: AsyncConversation, name: str) -> Model:
         """As Hosting.use_model."""
         route = await self._services.route(name)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from clew.cli.chat.starting import Started, opened
 from clew.cli.hosting import make
 from clew.cli.settings import Settings
-from clew.config.secrets import secret
 from clew.config.values import Config
-from clew.providers.api import Model
-from clew.providers.registry import Providers
 from clew.store.profile import Profile
 from clew.store.store import Store
 
@@ -17,18 +14,12 @@ async def start(settings: Settings, config: Config) -> Started:
     """Open the store, made if it is not there, and make the host. No model is looked for yet."""
     store, parts = await opened(settings)
     profile = store.profile(settings.profile)
-
-    async def model() -> Model:
-        providers = Providers(config, secret)
-        try:
-            return (await providers.resolve())[1]
-        finally:
-            await providers.close()
+    host = make(profile, config)
 
     def blocking() -> Profile:
         return Store(parts).profile(settings.profile)
 
     return Started(
-        store=store, blocking=blocking, profile=profile, host=make(profile, config), config=config,
-        model=model,
+        store=store, blocking=blocking, profile=profile, host=host, config=config,
+        model=host.default_model,
     )  # fmt: skip
