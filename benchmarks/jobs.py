@@ -31,6 +31,7 @@ AREAS = {
     "import": "importing",
     "compaction": "compaction",
     "host": "host",
+    "crash": "crash",
 }
 """The package below benchmarks of each, with JOBS and the functions of `Area`."""
 

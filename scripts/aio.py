@@ -35,7 +35,17 @@ BLOCKING = frozenset({
     "backup.backup",
     "deletion.finish",
     "dictionary.train_if_due",
+    "erasure_run.erase",
+    "erasure_run.plan",
+    "erasure_run.resume",
+    "retention.daily",
+    "retention.delete",
+    "retention.empty",
+    "retention.prune",
+    "bring_in_all",
+    "health_of",
     "self._backend.close",
+    "self._db.close",
     "self._db.backend.change_token",
     "self._search.catch_up",
     "self._search.close",
@@ -79,7 +89,7 @@ class ToAsync(ast.NodeTransformer):
             return False
         name = ast.unparse(node.func)
         return (
-            name in ("self._db.write", "self._db.read", "self._db.wait")
+            name in ("self._db.write", "self._db.accept", "self._db.read", "self._db.wait")
             or name in BLOCKING
             or name in CALLBACKS
             or (name.startswith("self.") and name[5:] in self.coroutines)

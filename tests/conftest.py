@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import tempfile
@@ -12,6 +13,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 SHM = Path("/dev/shm")
+
+if "CLEW_HOME" not in os.environ:
+    os.environ["CLEW_HOME"] = tempfile.mkdtemp(prefix="clew-home-")
+    atexit.register(shutil.rmtree, os.environ["CLEW_HOME"], ignore_errors=True)
+"""Spools of stores on servers are there, and not among those of whoever runs the tests."""
 
 _SLOW = (HealthCheck.too_slow, HealthCheck.function_scoped_fixture)
 settings.register_profile(

@@ -55,8 +55,10 @@ def empty_database() -> str:
 
 
 def open_store(url: str, patience: float = WAIT) -> Store:
-    """As clew.open, with another patience."""
-    return Store(open_parts(url, None, None, None, patience=patience))
+    """As clew.open, with another patience, and no spool: what the engine says of a message is what
+    the caller gets."""
+    parts = open_parts(url, None, None, None, patience=patience, share=False)
+    return Store(parts, spool=False)
 
 
 def ask(url: str, statement: str) -> list[tuple[Any, ...]]:

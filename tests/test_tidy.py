@@ -22,6 +22,7 @@ import apsw.ext
 import psycopg
 
 from clew.store import migrate, postgres_migrate, postgres_transaction, queries
+from clew.store.erasure_columns import FATES
 from servers import empty_database
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -29,13 +30,16 @@ SRC = ROOT / "src" / "clew"
 NOT_OURS = re.compile(r"\.(?!ci$)|__pycache__|.+\.egg-info|(venv|build|dist)$")
 
 LAYERS = (
-    {"errors", "ids", "clock", "config"}, {"domain"}, {"context"}, {"store"},
+    {"errors", "ids", "clock", "config", "service", "startup"}, {"domain"}, {"context"}, {"store"},
     {"compaction", "importers"}, {"providers", "exporters"}, {"tools"}, {"host"},
     {"__init__", "aio", "testing"}, {"cli"},
 )  # fmt: skip
 """Imports point upwards in this list; only those of the first line know each other."""
 LEVEL = {package: level for level, layer in enumerate(LAYERS) for package in layer}
-BELOW = r"(sqlite\w*|postgres\w*|migrate|doctor\w*|copying|restore|search/connection)"
+BELOW = (
+    r"(sqlite\w*|postgres\w*|migrate|doctor\w*|copying|restore|repair\w*|salvage\w*|witness"
+    r"|search/connection)"
+)
 FOREIGN = r"importers/(foreign|formats/\w+)\.py"
 """What reads the SQLite files of other tools: statements about their tables, none of ours."""
 KNOWS_AN_ENGINE = re.compile(rf"store/{BELOW}\.py|cli/version\.py|testing/postgres\.py|{FOREIGN}")
@@ -117,8 +121,9 @@ def test_imports_point_one_way() -> None:
     """A layer that knew the one above could not be understood, or replaced, without it."""
     for name, source in package().items():
         here = name.removesuffix(".py").split("/")[0]
-        for module, _, where in source.imports:
-            root, there, *_ = [*module.split("."), "__init__"]
+        for module, what, where in source.imports:
+            of_clew = module == "clew" and what in LEVEL  # from clew import startup
+            root, there, *_ = [*module.split("."), what if of_clew else "__init__"]
             if root == "clew" and there != here and LEVEL[there] >= LEVEL[here]:
                 types_only = (here, there, where) == ("context", "store", "types")
                 assert types_only or LEVEL[there] == LEVEL[here] == 0, (name, module)
@@ -255,6 +260,32 @@ def test_every_statement_prepares(tmp_path: Path) -> None:
     for name in [*made, *(statements().keys() - made)]:
         run = connection.execute if name in made else partial(apsw.ext.query_info, connection)
         run(statements()[name])
+
+
+def test_erasure_knows_every_column_that_holds_something(tmp_path: Path) -> None:
+    """A column in no list would keep what a person wanted gone. Read from both schemas."""
+    connection = apsw.Connection(str(tmp_path / "store.db"))
+    migrate.migrate(connection, migrate.known())
+    there: set[str] = set()
+    tables = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite!_%' "
+    for (table,) in connection.execute(tables + "ESCAPE '!'").fetchall():
+        for row in connection.execute(f'PRAGMA table_info("{table}")').fetchall():
+            there |= {f"{table}.{row[1]}"} if row[2] in ("TEXT", "BLOB") else set()
+    connection.close()
+    with psycopg.connect(empty_database(), autocommit=True) as server:
+        postgres_migrate.prepare(server)
+        rows = server.execute(
+            "SELECT table_name || '.' || column_name FROM information_schema.columns "
+            "WHERE table_schema = 'public' AND data_type IN ('text', 'bytea', 'tsvector')"
+        ).fetchall()
+        partitions = server.execute("SELECT relname FROM pg_class WHERE relispartition").fetchall()
+    inner = {name for (name,) in partitions}
+    there |= {name for (name,) in rows if name.split(".")[0] not in inner}
+    listed = [column for fate in FATES.values() for column in fate.columns]
+    assert sorted(listed) == sorted(set(listed)), "a column has one fate"
+    assert set(listed) == there
+    page = (ROOT / "docs" / "operating" / "erasure.md").read_text("utf-8")
+    assert [column for column in listed if f"`{column}`" not in page] == []
 
 
 def test_every_invariant_is_enforced_and_tested() -> None:

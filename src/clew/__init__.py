@@ -88,22 +88,27 @@ if TYPE_CHECKING:
         InvalidCompaction,
         InvalidCursor,
         KeyReused,
+        NetworkFolder,
         NotFound,
         Overtaken,
+        Quarantined,
         ReadOnly,
         Refused,
         RightLost,
         SchemaTooNew,
         SearchUnavailable,
+        Spooled,
         Stale,
         StoreClosed,
         StoreError,
         StoreFull,
         StoreMoved,
         StoreReplaced,
+        StoreUnusable,
         TooLarge,
         TurnOpen,
         Unavailable,
+        WalLost,
     )
     from clew.store.aliases import Alias
     from clew.store.bindings import Place
@@ -126,15 +131,16 @@ __all__ = [
     "Delivered", "Delivery", "DeliveryReport", "Draft", "Ended", "File", "Goal", "Hit", "Image",
     "ImportOvertaken", "InboxFull", "Inline", "InputError", "InvalidCompaction", "InvalidCursor",
     "Job", "JobRight", "KeyReused", "Limits", "ListFilter", "Mark", "Message", "ModelCall",
-    "ModelUsage", "NewConversation", "NotFound", "Outcome", "Overtaken", "Page", "Part", "Parts",
-    "PendingBoundary", "Place", "Presence", "Problem", "Profile", "Proposal", "ReadOnly",
-    "Reasoning", "Receipt", "Received", "Recorded", "Ref", "Refused", "ResetOutcome", "Right",
-    "RightLost", "Role", "SchemaTooNew", "SearchPage", "SearchQuery", "SearchStatus",
-    "SearchUnavailable", "Stale", "Stats", "Store", "StoreClosed", "StoreError", "StoreFull",
-    "StoreMoved", "StoreReplaced", "Stub", "Subscriber", "Summarizer", "SummaryReply",
-    "SummaryRequest", "Text", "Todo", "TooLarge", "ToolCall", "ToolResult", "Turn", "TurnEnded",
-    "TurnHandle", "TurnKnown", "TurnOpen", "TurnQueued", "Unavailable", "Unknown", "Usage",
-    "UsageRow", "Waiting", "Workspace", "assistant", "budget_for", "open", "route_key", "user",
+    "ModelUsage", "NetworkFolder", "NewConversation", "NotFound", "Outcome", "Overtaken", "Page",
+    "Part", "Parts", "PendingBoundary", "Place", "Presence", "Problem", "Profile", "Proposal",
+    "Quarantined", "ReadOnly", "Reasoning", "Receipt", "Received", "Recorded", "Ref", "Refused",
+    "ResetOutcome", "Right", "RightLost", "Role", "SchemaTooNew", "SearchPage", "SearchQuery",
+    "SearchStatus", "SearchUnavailable", "Spooled", "Stale", "Stats", "Store", "StoreClosed",
+    "StoreError", "StoreFull", "StoreMoved", "StoreReplaced", "StoreUnusable", "Stub", "Subscriber",
+    "Summarizer", "SummaryReply", "SummaryRequest", "Text", "Todo", "TooLarge", "ToolCall",
+    "ToolResult", "Turn", "TurnEnded", "TurnHandle", "TurnKnown", "TurnOpen", "TurnQueued",
+    "Unavailable", "Unknown", "Usage", "UsageRow", "Waiting", "WalLost", "Workspace", "assistant",
+    "budget_for", "open", "route_key", "user",
 ]  # fmt: skip
 
 _HOMES = {
@@ -159,9 +165,11 @@ _HOMES = {
     "clew.domain.turns": "Approval Ask CallPlan CallResult Delivered Delivery ModelCall ModelUsage "
     "Recorded Right Turn TurnEnded TurnKnown TurnQueued Usage UsageRow",
     "clew.errors": "Ambiguous BatchConflict Busy Cancelled ClewError ContextTooLarge Corrupt "
-    "CutOvertaken Ended ImportOvertaken InboxFull InputError InvalidCompaction InvalidCursor "
-    "KeyReused NotFound Overtaken ReadOnly Refused RightLost SchemaTooNew SearchUnavailable Stale "
-    "StoreClosed StoreError StoreFull StoreMoved StoreReplaced TooLarge TurnOpen Unavailable",
+    "CutOvertaken Ended ImportOvertaken InboxFull InputError InvalidCompaction "
+    "InvalidCursor KeyReused NetworkFolder NotFound Overtaken Quarantined ReadOnly "
+    "Refused RightLost SchemaTooNew SearchUnavailable Spooled Stale StoreClosed "
+    "StoreError StoreFull StoreMoved StoreReplaced StoreUnusable TooLarge TurnOpen "
+    "Unavailable WalLost",
     "clew.store.aliases": "Alias",
     "clew.store.bindings": "Place",
     "clew.store.conversation": "Conversation",

@@ -23,12 +23,17 @@
     │   └── InvalidCompaction a body that breaks a rule of compactions
     └── StoreError            the store cannot serve
         ├── Busy              a bounded wait for the write turn ran out (retryable)
-        ├── StoreFull         no space left for the write; nothing was written
+        ├── StoreUnusable     the disk refuses; nothing was written (attribute: reason)
+        │   ├── StoreFull     no space left for the write
+        │   └── NetworkFolder the store lies on a network file system
         ├── Corrupt           the store is damaged
+        │   └── Quarantined   this handle met damage before, and stopped for good
+        ├── Spooled           messages are in the spool instead (attribute: uids); stop this turn
         ├── SchemaTooNew      written by a newer clew
         ├── Unavailable       the server cannot be reached, or went away (retryable)
         ├── StoreReplaced     the store at this place is no longer the one opened
-        │   └── StoreMoved    it was moved to another place (attribute: where)
+        │   ├── StoreMoved    it was moved to another place (attribute: where)
+        │   └── WalLost       its -wal was deleted or replaced
         ├── StoreClosed       used after close, or inherited over a fork
         └── SearchUnavailable the search file cannot be used; the log is unharmed
 
@@ -273,12 +278,42 @@ class Busy(StoreError):
     retryable = True
 
 
-class StoreFull(StoreError):
+class StoreUnusable(StoreError):
+    """The disk or file system under the store refuses: an I/O error, read-only, no locks, a stale
+    handle. Waiting does not help; the message names the cause."""
+
+    def __init__(self, message: str, reason: str | None = None) -> None:
+        self.reason = reason
+        """The system's name of the error, as in EIO; None where it told none."""
+        super().__init__(message)
+
+
+class StoreFull(StoreUnusable):
     """No space for this write; nothing of it was stored."""
+
+
+class NetworkFolder(StoreUnusable):
+    """The store lies on a network file system, where its locks do not hold."""
 
 
 class Corrupt(StoreError):
     """The file is damaged. `clew doctor` says what and what to do."""
+
+
+class Quarantined(Corrupt):
+    """This handle met damage in the log and writes nothing any more, so that the evidence stays."""
+
+
+class Spooled(StoreError):
+    """The store cannot take these messages, and they are durable in the spool instead; the next
+    write to the conversation that goes through brings them in. A turn that gets this stops."""
+
+    def __init__(self, conversation: str, uids: Sequence[str], cause: str) -> None:
+        self.conversation, self.uids, self.cause = conversation, tuple(uids), cause
+        super().__init__(
+            f"{len(self.uids)} messages of {conversation} are in the spool, because the store "
+            f"cannot take them: {cause}"
+        )
 
 
 class SchemaTooNew(StoreError):
@@ -302,6 +337,10 @@ class StoreMoved(StoreReplaced):
     def __init__(self, where: str) -> None:
         self.where = where
         super().__init__(f"this store was moved to {where}; open that one")
+
+
+class WalLost(StoreReplaced):
+    """The -wal of the store was deleted or replaced while somebody had it open."""
 
 
 class StoreClosed(StoreError):

@@ -76,7 +76,8 @@ def test_examples_use_what_there_is() -> None:
     assert len(examples) > 30
     for example in examples:
         words = shlex.split(example.split(" -- ")[0])
-        name = " ".join(words[:2]) if words[0] in ("completion", "config") else words[0]
+        grouped = words[0] in ("bin", "completion", "config", "spool")
+        name = " ".join(words[:2]) if grouped else words[0]
         given = {word for word in words[1:] if word.startswith("-")}
         assert not given - options(COMMANDS[name]) - GLOBAL, example
 

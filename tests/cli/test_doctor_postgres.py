@@ -72,7 +72,7 @@ def test_a_healthy_store() -> None:
             store.profile("me").conversation("k").add(clew.user("hi"))
         found = look(url)
         assert [f.subject for f in found] == [
-            "server", "network", "durability", "schema", "integrity", "contents", "turns",
+            "server", "network", "durability", "schema", "spool", "integrity", "contents", "turns",
             "dictionary", "size", "search", "replication", "connections", "rights", "transactions",
         ]  # fmt: skip
         assert [f.subject for f in found if f.level != "ok"] == ["rights"]  # a superuser
@@ -143,7 +143,8 @@ def test_turns_and_messages_that_wait(remote: Remote) -> None:
 def test_interrupted_deletions_and_the_dictionary(
     remote: Remote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sql(remote.url, f"UPDATE conversation SET binned_at = 1 WHERE id = '{remote.ids.trip}'")
+    began = "UPDATE conversation SET binned_at = 1, deleting = 1"
+    sql(remote.url, f"{began} WHERE id = '{remote.ids.trip}'")
     assert "clew.open().maintain()" in (one(remote.url, "deletions").remedy or "")
     monkeypatch.setattr(doctor_rows, "ENOUGH", 1)
     assert "clew.open().maintain()" in (one(remote.url, "dictionary").remedy or "")

@@ -19,7 +19,7 @@ from clew.cli.main import cli
 
 from .helpers import REAL, Demo, Run, process
 
-LISTINGS = (["list"], ["profiles"], ["search", "x"], ["prune"])
+LISTINGS = (["list"], ["profiles"], ["search", "x"], ["bin"])
 
 
 @pytest.mark.parametrize("command", LISTINGS)

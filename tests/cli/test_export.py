@@ -242,3 +242,37 @@ def test_output_is_utf8_whatever_the_locale(demo: Demo) -> None:
         PYTHONIOENCODING="ascii", PYTHONUTF8="0",
     )  # fmt: skip
     assert "Kyōto 京都" in done.stdout
+
+
+def test_a_redacted_export(demo: Demo, run: Run, tmp_path: Path, monkeypatch: Any) -> None:
+    """Also in the names of files, and with a key of ours that has no form."""
+    monkeypatch.setenv("OPENAI_API_KEY", "correct-horse-battery")
+    with demo.open() as store:
+        conv = store.profile("default").create(title="With ghp_abcdefghijklmnopqrstuvwxyz")
+        conv.append([clew.user("correct-horse-battery at /home/ann/x, to ann@example.com")])
+        conv.append([clew.user("Thanks", author="Ann")])
+    for form in ("clew", "chat", "responses", "atif", "markdown", "html"):
+        plain = run("export", conv.id, "-f", form).stdout
+        secrets = run("export", conv.id, "-f", form, "--redact").stdout
+        people = run("export", conv.id, "-f", form, "--redact-people").stdout
+        assert "correct-horse-battery" in plain
+        for text in (secrets, people):
+            assert "correct-horse" not in text
+            assert "ghp_" not in text
+            assert "/home/ann" not in text
+        assert "ann@example.com" in secrets
+        assert "ann@example.com" not in people
+    folder = tmp_path / "pages"
+    run("export", "--all", "-f", "html", "--redact", "-o", folder)
+    assert not [path for path in folder.iterdir() if "ghp" in path.name]
+    assert "ghp_" not in (folder / "index.html").read_text("utf-8")
+
+
+def test_a_keyring_that_cannot_be_asked_is_told(demo: Demo, tmp_path: Path) -> None:
+    (tmp_path / "keyring").write_text("openai\n")
+    shown = process(
+        "export", demo.ids.flaky, "-f", "chat", "--redact", CLEW_HOME=str(tmp_path),
+        PYTHON_KEYRING_BACKEND="keyring.backends.fail.Keyring", OPENAI_API_KEY="",
+    )  # fmt: skip
+    assert shown.returncode == 0
+    assert "keys of openai: they are found by their form only" in shown.stderr

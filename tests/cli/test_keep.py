@@ -48,23 +48,6 @@ def test_doctor_of_a_damaged_store(demo: Demo, run: Run) -> None:
     assert "1 error" in result.stdout
 
 
-def test_prune_only_says_what_would_go(demo: Demo, run: Run, loads: Any) -> None:
-    shown = run("prune", "--older-than", "0d").stdout
-    assert "My order did not arrive" in shown
-    assert "This would delete 1 conversation with 1 message." in shown
-    found = loads("prune", "--older-than", "0d")
-    assert [(one["id"], one["deleted"]) for one in found] == [(demo.ids.order, False)]
-    assert demo.ids.order in run("list").stdout
-    assert run("prune").stdout == "There is nothing to prune.\n"
-    assert "90d" in run("prune", "--older-than", "soon", code=2).stderr
-
-
-def test_prune_does_it_when_told(demo: Demo, run: Run, loads: Any) -> None:
-    assert "Deleted 1 conversation" in run("prune", "--older-than", "0s", "--yes").stdout
-    assert demo.ids.order not in run("list").stdout
-    assert loads("prune", "--older-than", "0s", "-y") == []
-
-
 def test_stats(demo: Demo, run: Run, loads: Any) -> None:
     shown = run("stats").stdout
     assert "conversations  5" in shown

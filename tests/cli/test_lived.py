@@ -52,8 +52,8 @@ def test_sub_agents_are_named_in_the_question(
 
     monkeypatch.setattr("clew.cli.commands.delete.can_ask", somebody_is_there)
     said = run("delete", demo.ids.order, input="n\n", code=1).stderr
-    assert "Delete 1 conversation and its 2 sub-agents for good?" in said
-    said = run("delete", demo.ids.order, first, demo.ids.trip, input="n\n", code=1).stderr
+    assert "Put 1 conversation and its 2 sub-agents into the bin?" in said
+    said = run("delete", demo.ids.order, first, demo.ids.trip, "--now", input="n\n", code=1).stderr
     assert "Delete 3 conversations and their 2 sub-agents for good?" in said
     assert found(run, "zebra") == {first, inner, other}
 
@@ -64,7 +64,7 @@ def test_sub_agents_may_stay_and_are_said_to_be_there(tmp_path: Path, run: Run) 
         origin = store.profile("default").create(title="Origin")
         agent = origin.delegate(clew.NewConversation(title="Agent"))
         agent.add(clew.user("a needle"))
-    run("--store", place, "delete", origin.id, "--keep-sub-agents", "--yes")
+    run("--store", place, "delete", origin.id, "--keep-sub-agents", "--now", "--yes")
     result = run("--store", place, "list")
     assert (result.stdout, "archived" in result.stderr) == ("", False)
     assert "1 sub-agent of deleted ones" in result.stderr
@@ -72,7 +72,7 @@ def test_sub_agents_may_stay_and_are_said_to_be_there(tmp_path: Path, run: Run) 
         "sub-agent of a conversation that was deleted"
         in run("--store", place, "show", agent.id).stdout
     )
-    run("--store", place, "delete", agent.id, "--yes")
+    run("--store", place, "delete", agent.id, "--now", "--yes")
     assert "Or add the first conversation" in run("--store", place, "list").stderr
 
 

@@ -66,8 +66,11 @@ def test_changing(remote: Remote, run: Run, loads: Any) -> None:
     run("cut", trip, "2", "--yes")
     run("undo", trip)
     run("delete", trip, "--yes")
-    assert "My order did not arrive" in run("prune", "--older-than", "0d").stdout
-    assert "Deleted 1 conversation" in run("prune", "--older-than", "0d", "--yes").stdout
+    assert loads("prune", "--older-than", "1y", "--yes")["binned"] == 0
+    assert [one["id"] for one in loads("bin")] == [remote.ids.trip]
+    run("bin", "restore", trip)
+    assert trip in run("list", "--archived").stdout
+    run("delete", trip, "--now", "--yes")
     assert loads("verify") == []
 
 
@@ -112,7 +115,7 @@ def test_a_shell_is_offered_ids(remote: Remote, monkeypatch: pytest.MonkeyPatch)
 # ---------------------------------------------------------------- no store
 
 
-@pytest.mark.parametrize("command", [["list"], ["profiles"], ["search", "x"], ["prune"]])
+@pytest.mark.parametrize("command", [["list"], ["profiles"], ["search", "x"], ["bin"]])
 def test_an_empty_database_stays_empty(empty: str, run: Run, command: list[str]) -> None:
     said = run(*command)
     assert said.stdout == ""

@@ -8,6 +8,7 @@ import pytest
 from talk import HOLDER, begun, compact, talk
 
 import clew
+from apart import apart
 from clew import Change
 
 pytestmark = pytest.mark.requires("follow")
@@ -82,7 +83,7 @@ def test_a_follower_hears_of_another_connection(store: clew.Store, place) -> Non
         return heard[-1][1] or 0 if heard else 0
 
     def write() -> None:
-        with clew.open(place) as other:
+        with apart(place) as other:
             theirs = other.profile("me").open(conv.id)
             for n in range(total):
                 theirs.append([clew.user(str(n))])

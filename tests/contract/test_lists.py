@@ -7,6 +7,7 @@ from talk import HOLDER, begun, talk
 
 import clew
 from clew import ListFilter, Workspace
+from clew.domain.retention import Policy, Rule
 from clew.testing.clock import FakeClock
 
 
@@ -184,7 +185,7 @@ def test_counts(profile: clew.Profile) -> None:
 
 @pytest.mark.requires("prune")
 def test_b100_a_prune_offers_nothing_that_is_protected(
-    profile: clew.Profile, clock: FakeClock
+    store: clew.Store, profile: clew.Profile, clock: FakeClock
 ) -> None:
     names = ("ended", "pinned", "open", "running", "waiting", "imported")
     for name in names:
@@ -200,5 +201,7 @@ def test_b100_a_prune_offers_nothing_that_is_protected(
     clock.advance(100)
     fresh = profile.create(id="fresh")
     fresh.end()
-    assert [row[0] for row in profile.prunable(clock.now() - 50)] == ["ended"]
-    assert {row[0] for row in profile.prunable(clock.now() + 1)} == {"ended", "fresh"}
+    older = Policy(rules=(Rule(who="imports", age=None), Rule(age=50, ended=True)))
+    assert [item.id for item in store.prune(older, dry_run=True).items] == ["ended"]
+    clock.advance(50)
+    assert {item.id for item in store.prune(older, dry_run=True).items} == {"ended", "fresh"}

@@ -22,7 +22,9 @@ from talk import HOLDER, OTHER, begun, calls, memory_dir, proposal, result, summ
 from twins import OBSERVED, Twins, outcome
 
 import clew
+from apart import apart
 from clew import CallPlan, CallResult, NewConversation, Usage
+from clew.domain.retention import Policy
 from clew.store.backend import Transaction, Unit
 from clew.testing.clock import FakeClock, seeded_ids
 from imports import SAMPLES, import_into, shown
@@ -424,8 +426,11 @@ class Script:
     def _delete(self) -> None:
         gone = self.conversations.pop(0)
         self.keep(self.do(gone, "branch", new=NewConversation(id="survivor")))
-        self.do(self.profile, "delete", gone.id)
-        self.do(self.profile, "delete", gone.id)
+        for name in ("bin", "bin", "unbin", "unbin", "bin", "delete", "delete"):
+            self.do(self.profile, name, gone.id)
+        self.do(self.profile, "retain", Policy())
+        self.do(self.profile, "bin", self.do(self.profile, "create", self.new()).id)
+        self.do(self.profile, "empty_bin")
 
 
 def run_and_looked_at(store: clew.Store) -> Seen:
@@ -480,7 +485,7 @@ def test_what_others_did_meanwhile_changes_no_answer(opened: Open, backend, fast
     def among_others(how: How) -> Seen:
         place, clock = backend.place(fast_dir), FakeClock(step=0)
         with (
-            clew.open(place, clock=clock, ids=seeded_ids(clock, 7)) as other,
+            apart(place, clock=clock, ids=seeded_ids(clock, 7)) as other,
             opened(how, place) as store,
         ):
             profile = other.profile("me")
@@ -509,7 +514,7 @@ def test_every_write_method_is_in_the_script(opened: Open) -> None:
     reads = {
         "Profile.open", "Profile.resolve", "Profile.bound", "Profile.was_deleted", "Profile.list",
         "Profile.search", "Profile.usage", "Profile.usage_by", "Profile.unfinished",
-        "Profile.prunable", "Profile.deliveries",
+        "Profile.deliveries", "Profile.binned",
         "Profile.stats", "Profile.mark", "Profile.changes", "Profile.follow",
         "Conversation.context",
         "Profile.importing", "Profile.transfer",  # handles: what they land is tried below
@@ -554,7 +559,7 @@ def test_a_unit_tells_the_truth_when_another_was_faster(opened: Open, place: Any
     with opened(how) as store:
         conv = store.profile("me").create()
         backend = store._db.backend
-        with clew.open(place) as other:
+        with apart(place) as other:
             theirs = other.profile("me").open(conv.id)
             draft = clew.user("a", key="k")
             backend.once = lambda: theirs.append([draft])
@@ -584,7 +589,7 @@ class TestWhoWasOvertaken:
         with opened(RunsTwice, step=1) as store:
             conv = store.profile("me").create()
             turn = begun(conv.begin_turn([clew.user("q")], holder=HOLDER))
-            with clew.open(place) as other:
+            with apart(place) as other:
                 theirs = other.profile("me").open(conv.id)
 
                 def take_over() -> None:
@@ -600,7 +605,7 @@ class TestWhoWasOvertaken:
         with opened(RunsTwice) as store:
             conv = store.profile("me").create()
             talk(conv, "1", "2")
-            with clew.open(place) as other:
+            with apart(place) as other:
                 theirs = other.profile("me").open(conv.id)
                 store._db.backend.once = lambda: theirs.append([clew.user("3", key="k3")])
                 conv.replace([clew.user("1"), clew.user("3", key="k3")])
@@ -612,7 +617,7 @@ class TestWhoWasOvertaken:
         with opened(CommitsTwice) as store:
             profile = store.profile("me")
             first = profile.conversation("key", source="tg")
-            with clew.open(place) as other:
+            with apart(place) as other:
                 store._db.backend.once = lambda: other.profile("me").reset("key", source="tg")
                 done = profile.reset("key", source="tg")
             assert done.previous == first.id

@@ -25,6 +25,7 @@ import clew
 from clew.errors import Unavailable
 from clew.store import conversations
 from clew.store.backend import Transaction
+from clew.store.opening import open_parts
 from clew.store.turns import Record, Step
 from clew.testing.postgres import Server
 from servers import WAIT, ask, open_store
@@ -420,11 +421,27 @@ def test_a_server_that_stays_away_is_unavailable_and_the_same_call_works_later(
                 assert caught.value.retryable
                 assert server.password not in told(caught.value)
             with pytest.raises(Unavailable):
-                clew.open(url)
+                open_store(url, 0.3)
         finally:
             server.restart()
         assert conv.append([clew.user("a", key="a")]).seqs == (2,)
         assert conv.append([clew.user("a", key="a")]).new == 0
+
+
+def test_opening_waits_for_a_server_as_later_calls_do(server: Server, url: str) -> None:
+    """And says what it waited for when it comes too late; a command is told at once."""
+    server.stop()
+    try:
+        with pytest.raises(Unavailable, match="cannot be reached"):
+            open_parts(url, None, None, None, wait=False)
+        with ThreadPoolExecutor(1) as pool:
+            opening = pool.submit(clew.open, url)
+            server.restart()
+            with opening.result(timeout=WAIT) as store:
+                assert store.verify() == []
+    except BaseException:
+        server.restart()
+        raise
 
 
 def test_a_commit_in_doubt_stays_so_whatever_comes_then(url: str) -> None:
@@ -484,7 +501,7 @@ def test_a_paused_holder_that_is_overtaken_before_its_commit_writes_nothing(url:
 
         def unit(tx: Transaction) -> object:
             done = record(tx)
-            tx.rows("conversation_binned")  # all of it is at the server
+            tx.rows("conversation_deleting")  # all of it is at the server
             inside.set()
             assert go.wait(WAIT)
             return done

@@ -64,12 +64,16 @@ CREATE TABLE conversation(
   ended_at INTEGER,
   end_reason TEXT REFERENCES end_reason(reason),
   reopened_at INTEGER,
+  -- In the bin since then; `deleting`: its rows are on their way out, and nobody restores it.
   binned_at INTEGER,
+  deleting INTEGER NOT NULL DEFAULT 0 CHECK(deleting IN (0, 1)),
   meta TEXT,
   CHECK(base >= 0 AND head >= base AND view >= 0 AND generation >= 0 AND fence >= 0),
   CHECK(kind = 'branch' OR base = 0),
   CHECK(kind <> 'root' OR origin IS NULL),
   CHECK((ended_at IS NULL) = (end_reason IS NULL)),
+  CHECK(deleting = 0 OR binned_at IS NOT NULL),
+  CHECK(binned_at IS NULL OR turn IS NULL),
   CHECK((holder IS NULL) = (held_at IS NULL) AND (holder IS NULL) = (held_ttl IS NULL))
 ) STRICT;
 CREATE TABLE prompt_use(
@@ -321,14 +325,14 @@ CREATE TABLE change(
   conversation TEXT NOT NULL,
   profile TEXT NOT NULL,
   kind TEXT NOT NULL CHECK(kind IN ('created', 'cut', 'undone', 'compacted', 'titled', 'flagged',
-    'ended', 'reopened', 'turn', 'deleted')),
+    'ended', 'reopened', 'turn', 'deleted', 'erased')),
   detail TEXT,
   at INTEGER NOT NULL
 ) STRICT;
 INSERT INTO "meta" VALUES ('min_writer_version', '1');
 INSERT INTO "meta" VALUES ('schema_version', '1');
-INSERT INTO "meta" VALUES ('stamp', 'd84db9c3f723e7aca5312c3fe6e4a90d');
-INSERT INTO "meta" VALUES ('store_id', '05c6ae9ad0be523488918acf447cc0c9');
+INSERT INTO "meta" VALUES ('stamp', '5998e9851c3d6a46dc5af3383cb1ae50');
+INSERT INTO "meta" VALUES ('store_id', '8cb7cfdde31459a7ac92477782a20d7e');
 INSERT INTO "end_reason" VALUES ('closed', 1);
 INSERT INTO "end_reason" VALUES ('daily', 1);
 INSERT INTO "end_reason" VALUES ('exhausted', 1);
@@ -343,13 +347,13 @@ INSERT INTO "end_reason" VALUES ('suspended', 1);
 INSERT INTO "end_reason" VALUES ('switched', 1);
 INSERT INTO "prompt" VALUES (X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327', X'0022596F75206B65657020612073616D706C652E22');
 INSERT INTO "toolset" VALUES (X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122', '["look"]', X'005B7B226E616D65223A226C6F6F6B222C22706172616D6574657273223A7B7D7D5D');
-INSERT INTO "conversation" VALUES (1, '73ww385gg99jp657vfqvc2r1yd', 'sample', 'root', 'web', NULL, 0, 8, 2, 1, 1, NULL, NULL, NULL, NULL, 'A sample', NULL, 'Look, 你好 ��', 0, 'right', 6, 0, NULL, NULL, NULL, NULL, X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327', X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122', '01977420dc0074248a5d2f346baa9455', NULL, 1, 0, 0, 0, 1750000000000003, NULL, NULL, 1750000000000039, NULL, NULL, 1750000000000048, NULL, NULL);
-INSERT INTO "conversation" VALUES (2, '0jw34b5epp83xhjj4dxh7pbn6s', 'sample', 'branch', 'web', 1, 8, 9, 0, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'A sample', 0, 'on a branch', 7, 0, NULL, NULL, NULL, NULL, X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327', X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122', '01977420dc007af399b8a714e61a441c', NULL, 0, 0, 0, 0, 1750000000000049, NULL, NULL, 1750000000000052, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO "conversation" VALUES (3, '2gy925avs5wah5n4ghgwcwf3fm', 'sample', 'delegate', 'web', 1, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'for the helper', 0, 'for the helper', 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc007e9aa3f2c9bf9c6316b9', '01977420dc0074248a5d2f346baa9455', 0, 0, 0, 0, 1750000000000055, NULL, NULL, 1750000000000057, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO "conversation" VALUES (4, '45exq9nqc4yef72n2t2dx1tm06', 'sample', 'root', 'web', NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc007ce08ff18e0242af9fc3', NULL, 0, 0, 0, 0, 1750000000000061, NULL, NULL, 1750000000000061, 1750000000000063, 'reset', NULL, NULL, NULL);
-INSERT INTO "conversation" VALUES (5, '03k0yahtkykn4rrxwemvnj10z6', 'sample', 'root', 'web', NULL, 0, 2, 2, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'long', 0, 'longer', 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc007d72b83e90ec17e0aa3c', NULL, 0, 0, 0, 0, 1750000000000064, NULL, NULL, 1750000000000066, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO "conversation" VALUES (6, 'stopped', 'sample', 'root', 'api', NULL, 0, 2, 0, 0, 2, NULL, NULL, NULL, NULL, NULL, NULL, 'Tell.', 0, 'Once upon', 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc0075579e1b372ad3fbf47a', NULL, 0, 0, 0, 0, 1750000000000084, NULL, NULL, 1750000000000093, NULL, NULL, NULL, NULL, NULL);
-INSERT INTO "conversation" VALUES (8, '7y8f29w54r338hepfdrdsaw8j4', 'sample', 'root', 'mail', NULL, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'by a channel', 0, 'by a channel', 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc0077d7aece328bff7b118e', NULL, 0, 0, 0, 0, 1750000000000105, NULL, NULL, 1750000000000105, NULL, NULL, NULL, NULL, NULL);
+INSERT INTO "conversation" VALUES (1, '73ww385gg99jp657vfqvc2r1yd', 'sample', 'root', 'web', NULL, 0, 8, 2, 1, 1, NULL, NULL, NULL, NULL, 'A sample', NULL, 'Look, 你好 ��', 0, 'right', 6, 0, NULL, NULL, NULL, NULL, X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327', X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122', '01977420dc0074248a5d2f346baa9455', NULL, 1, 0, 0, 0, 1750000000000003, NULL, NULL, 1750000000000039, NULL, NULL, 1750000000000048, NULL, 0, NULL);
+INSERT INTO "conversation" VALUES (2, '0jw34b5epp83xhjj4dxh7pbn6s', 'sample', 'branch', 'web', 1, 8, 9, 0, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'A sample', 0, 'on a branch', 7, 0, NULL, NULL, NULL, NULL, X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327', X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122', '01977420dc007af399b8a714e61a441c', NULL, 0, 0, 0, 0, 1750000000000049, NULL, NULL, 1750000000000052, NULL, NULL, NULL, NULL, 0, NULL);
+INSERT INTO "conversation" VALUES (3, '2gy925avs5wah5n4ghgwcwf3fm', 'sample', 'delegate', 'web', 1, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'for the helper', 0, 'for the helper', 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc007e9aa3f2c9bf9c6316b9', '01977420dc0074248a5d2f346baa9455', 0, 0, 0, 0, 1750000000000055, NULL, NULL, 1750000000000057, NULL, NULL, NULL, NULL, 0, NULL);
+INSERT INTO "conversation" VALUES (4, '45exq9nqc4yef72n2t2dx1tm06', 'sample', 'root', 'web', NULL, 0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc007ce08ff18e0242af9fc3', NULL, 0, 0, 0, 0, 1750000000000061, NULL, NULL, 1750000000000061, 1750000000000063, 'reset', NULL, NULL, 0, NULL);
+INSERT INTO "conversation" VALUES (5, '03k0yahtkykn4rrxwemvnj10z6', 'sample', 'root', 'web', NULL, 0, 2, 2, 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'long', 0, 'longer', 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc007d72b83e90ec17e0aa3c', NULL, 0, 0, 0, 0, 1750000000000064, NULL, NULL, 1750000000000066, NULL, NULL, NULL, NULL, 0, NULL);
+INSERT INTO "conversation" VALUES (6, 'stopped', 'sample', 'root', 'api', NULL, 0, 2, 0, 0, 2, NULL, NULL, NULL, NULL, NULL, NULL, 'Tell.', 0, 'Once upon', 2, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc0075579e1b372ad3fbf47a', NULL, 0, 0, 0, 0, 1750000000000084, NULL, NULL, 1750000000000093, NULL, NULL, NULL, NULL, 0, NULL);
+INSERT INTO "conversation" VALUES (8, '7y8f29w54r338hepfdrdsaw8j4', 'sample', 'root', 'mail', NULL, 0, 1, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, 'by a channel', 0, 'by a channel', 1, 0, NULL, NULL, NULL, NULL, NULL, NULL, '01977420dc0077d7aece328bff7b118e', NULL, 0, 0, 0, 0, 1750000000000106, NULL, NULL, 1750000000000106, NULL, NULL, NULL, NULL, 0, NULL);
 INSERT INTO "prompt_use" VALUES (1, X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122');
 INSERT INTO "prompt_use" VALUES (2, X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122');
 INSERT INTO "prompt_use" VALUES (1, X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327');
@@ -368,7 +372,7 @@ INSERT INTO "message" VALUES (11, 5, 1, X'01977420DC007D32B5D32B1666194CB1', NUL
 INSERT INTO "message" VALUES (12, 5, 2, X'01977420DC007A02AB0C1681C8F8E3D0', NULL, NULL, 2, NULL, NULL, NULL, X'005B7B2274797065223A2274657874222C2274657874223A226C6F6E676572227D5D', NULL, NULL, 1750000000000066);
 INSERT INTO "message" VALUES (13, 6, 1, X'01977420DC007536BAF3897A3E70F16A', NULL, 1, 1, NULL, NULL, NULL, X'005B7B2274797065223A2274657874222C2274657874223A2254656C6C2E227D5D', NULL, NULL, 1750000000000086);
 INSERT INTO "message" VALUES (14, 6, 2, X'01977420DC007917AAC1C14F30E9C5CC', NULL, 1, 2, NULL, NULL, NULL, X'005B7B2274797065223A2274657874222C2274657874223A224F6E63652075706F6E227D5D', '{"partial":true}', NULL, 1750000000000093);
-INSERT INTO "message" VALUES (15, 8, 1, X'01977420DC007823A005B86051EF1922', NULL, NULL, 1, NULL, NULL, NULL, X'005B7B2274797065223A2274657874222C2274657874223A2262792061206368616E6E656C227D5D', NULL, NULL, 1750000000000101);
+INSERT INTO "message" VALUES (15, 8, 1, X'01977420DC007823A005B86051EF1922', NULL, NULL, 1, NULL, NULL, NULL, X'005B7B2274797065223A2274657874222C2274657874223A2262792061206368616E6E656C227D5D', NULL, NULL, 1750000000000102);
 INSERT INTO "blob" VALUES (1, X'0F4636C78F65D3639ECE5A064B5AE753E3408614A14FB18AB4D7540D2C248543', X'89504E47');
 INSERT INTO "cut" VALUES (1, 1, X'01977420DC007CF6B4862B21FB97D435', 6, 7, 'person', 1750000000000038, NULL);
 INSERT INTO "cut" VALUES (2, 1, X'01977420DC007CF6B4862B21FB97D435', 6, 7, 'person', 1750000000000038, NULL);
@@ -382,8 +386,8 @@ INSERT INTO "turn" VALUES (6, 1, X'01977420DC0071039ED733E8B421EAEB', 'interrupt
 INSERT INTO "model_call" VALUES (1, 1, 1, 'turn', NULL, 'm', X'A73C706992E2E353F4A404AE1056D2B348A45478B7828F7F179F24BEAD864327', X'5641AC1127DDEE6C4C035FBDF7E93EEC6ACE2F83AEE6F230051B872E4C59D122', 0, 1, 8, NULL, 'done', 9, 4, 0, 0, 0.5, 3, NULL, NULL, NULL, 1750000000000008, NULL);
 INSERT INTO "model_call" VALUES (6, 1, 1, 'turn', NULL, 'm', NULL, NULL, 0, 1, NULL, NULL, 'failed', 0, 0, 0, 0, NULL, NULL, NULL, '"Once upon"', 'interrupted', 1750000000000089, NULL);
 INSERT INTO "inbox" VALUES (1, 1, X'01977420DC0079559BA91FAF7A024204', 'k2', 1, NULL, X'005B7B2274797065223A2274657874222C2274657874223A227374696C6C2074686572653F227D5D', NULL, NULL, 1750000000000017, 'taken', 4);
-INSERT INTO "inbound" VALUES ('sample', 'mail', 'a', '1', '7y8f29w54r338hepfdrdsaw8j4', '{"conversation":"7y8f29w54r338hepfdrdsaw8j4","appended":{"seqs":[1],"head":1,"new":1,"uids":["01977420dc007823a005b86051ef1922"],"numbers":[]},"again":false,"result":null}', 1750000000000103);
-INSERT INTO "binding" VALUES ('sample', 'mail', 'route-1', '7y8f29w54r338hepfdrdsaw8j4', 1750000000000104);
+INSERT INTO "inbound" VALUES ('sample', 'mail', 'a', '1', '7y8f29w54r338hepfdrdsaw8j4', '{"conversation":"7y8f29w54r338hepfdrdsaw8j4","appended":{"seqs":[1],"head":1,"new":1,"uids":["01977420dc007823a005b86051ef1922"],"numbers":[],"spooled":null},"again":false,"result":null}', 1750000000000104);
+INSERT INTO "binding" VALUES ('sample', 'mail', 'route-1', '7y8f29w54r338hepfdrdsaw8j4', 1750000000000105);
 INSERT INTO "binding" VALUES ('sample', 'web', 'chat-1', '73ww385gg99jp657vfqvc2r1yd', 1750000000000002);
 INSERT INTO "binding" VALUES ('sample', 'web', 'chat-2', '03k0yahtkykn4rrxwemvnj10z6', 1750000000000063);
 INSERT INTO "alias" VALUES ('sample', 'tool', 'gone-1', '7qp2vx5kd80np3t5feywwc35he', 1, 'foreign', 'deleted', 1750000000000097);
@@ -400,7 +404,7 @@ INSERT INTO "boundary" VALUES (1, 1, 'memory', 'sample', 'compaction', 1, 'user'
 INSERT INTO "boundary" VALUES (5, 0, 'memory', 'sample', 'reset', 0, 'reset', 'web', '45exq9nqc4yef72n2t2dx1tm06', '03k0yahtkykn4rrxwemvnj10z6', 1750000000000063, 1, 1750000005000079, 'ValueError: reset');
 INSERT INTO "boundary" VALUES (5, 1, 'memory', 'sample', 'compaction', 1, 'hard', 'web', '03k0yahtkykn4rrxwemvnj10z6', '03k0yahtkykn4rrxwemvnj10z6', 1750000000000072, 0, NULL, NULL);
 INSERT INTO "boundary" VALUES (5, 2, 'memory', 'sample', 'undo', 1, 'undo', 'web', '03k0yahtkykn4rrxwemvnj10z6', '03k0yahtkykn4rrxwemvnj10z6', 1750000000000073, 0, NULL, NULL);
-INSERT INTO "job" VALUES ('nightly', NULL, 1, 1750000000000099, 60000000, 1750000000000100);
+INSERT INTO "job" VALUES ('nightly', NULL, 1, 1750000000000100, 60000000, 1750000000000101);
 INSERT INTO "change" VALUES (1, '73ww385gg99jp657vfqvc2r1yd', 'sample', 'created', NULL, 1750000000000003);
 INSERT INTO "change" VALUES (2, '73ww385gg99jp657vfqvc2r1yd', 'sample', 'turn', NULL, 1750000000000014);
 INSERT INTO "change" VALUES (3, '73ww385gg99jp657vfqvc2r1yd', 'sample', 'compacted', NULL, 1750000000000031);
@@ -420,11 +424,19 @@ INSERT INTO "change" VALUES (16, 'stopped', 'sample', 'created', NULL, 175000000
 INSERT INTO "change" VALUES (17, 'stopped', 'sample', 'turn', NULL, 1750000000000092);
 INSERT INTO "change" VALUES (18, '7qp2vx5kd80np3t5feywwc35he', 'sample', 'created', NULL, 1750000000000095);
 INSERT INTO "change" VALUES (19, '7qp2vx5kd80np3t5feywwc35he', 'sample', 'deleted', '{}', 1750000000000098);
-INSERT INTO "change" VALUES (20, '7y8f29w54r338hepfdrdsaw8j4', 'sample', 'created', NULL, 1750000000000105);
+INSERT INTO "change" VALUES (20, '7y8f29w54r338hepfdrdsaw8j4', 'sample', 'created', NULL, 1750000000000106);
 DELETE FROM sqlite_sequence;
 INSERT INTO sqlite_sequence VALUES ('conversation', 8);
 INSERT INTO sqlite_sequence VALUES ('change', 20);
 INSERT INTO sqlite_sequence VALUES ('message', 15);
+CREATE TRIGGER prompt_needs_dictionary BEFORE INSERT ON prompt
+WHEN hex(substr(NEW.text, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.text, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
+CREATE TRIGGER toolset_needs_dictionary BEFORE INSERT ON toolset
+WHEN hex(substr(NEW.schemas, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.schemas, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 CREATE INDEX conversation_listed ON conversation(profile, archived, active_at, no)
   WHERE kind <> 'delegate' AND binned_at IS NULL;
 CREATE INDEX conversation_everywhere ON conversation(archived, active_at, no)
@@ -439,21 +451,44 @@ CREATE INDEX conversation_pinned ON conversation(profile, archived, pinned, acti
 CREATE INDEX conversation_origin ON conversation(origin, no) WHERE origin IS NOT NULL;
 CREATE INDEX conversation_unfinished ON conversation(profile, no)
   WHERE turn IS NOT NULL OR waiting > 0;
-CREATE INDEX conversation_binned ON conversation(no) WHERE binned_at IS NOT NULL;
+CREATE INDEX conversation_binned ON conversation(binned_at, no) WHERE binned_at IS NOT NULL;
+CREATE INDEX conversation_deleting ON conversation(no) WHERE deleting = 1;
 CREATE INDEX prompt_use_hash ON prompt_use(hash);
 CREATE UNIQUE INDEX message_seq ON message(conversation_no, seq);
 CREATE UNIQUE INDEX message_key ON message(conversation_no, key) WHERE key IS NOT NULL;
 CREATE INDEX message_replaces ON message(conversation_no, replaces) WHERE replaces IS NOT NULL;
 CREATE TRIGGER message_never_changes BEFORE UPDATE ON message
+WHEN NOT (
+  NEW.id IS OLD.id AND NEW.conversation_no IS OLD.conversation_no AND NEW.seq IS OLD.seq
+  AND NEW.uid IS OLD.uid AND NEW.turn IS OLD.turn AND NEW.role IS OLD.role
+  AND NEW.replaces IS OLD.replaces AND NEW.created_at IS OLD.created_at
+  AND ((NEW.meta IS '{"erased":true}' AND NEW.tokens IS 0 AND NEW.key IS NULL
+      AND NEW.author IS NULL AND NEW.api_group IS NULL)
+    OR (NEW.meta IS OLD.meta AND NEW.tokens IS OLD.tokens AND NEW.key IS OLD.key
+      AND NEW.author IS OLD.author AND NEW.api_group IS OLD.api_group
+      AND hex(substr(OLD.parts, 1, 1)) IN ('02', '82') AND hex(substr(OLD.parts, 2, 1))
+        < (SELECT printf('%02X', max(version)) FROM dictionary))))
 BEGIN SELECT RAISE(ABORT, 'a committed message never changes (I-02)'); END;
+CREATE TRIGGER message_needs_dictionary BEFORE INSERT ON message
+WHEN hex(substr(NEW.parts, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.parts, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 CREATE UNIQUE INDEX compaction_attempt ON compaction(conversation_no, attempt)
   WHERE attempt IS NOT NULL;
+CREATE TRIGGER compaction_needs_dictionary BEFORE INSERT ON compaction
+WHEN hex(substr(NEW.body, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.body, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 CREATE UNIQUE INDEX turn_open ON turn(conversation_no) WHERE state IN ('running', 'waiting');
 CREATE UNIQUE INDEX model_call_group ON model_call(conversation_no, api_group)
   WHERE api_group IS NOT NULL;
 CREATE INDEX model_call_started ON model_call(started_at);
 CREATE UNIQUE INDEX inbox_key ON inbox(conversation_no, key) WHERE key IS NOT NULL;
 CREATE INDEX inbox_waiting ON inbox(conversation_no, number) WHERE state = 'waiting';
+CREATE TRIGGER inbox_needs_dictionary BEFORE INSERT ON inbox
+WHEN hex(substr(NEW.parts, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.parts, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 CREATE INDEX inbound_at ON inbound(at);
 CREATE UNIQUE INDEX alias_claimed ON alias(profile, source, foreign_id) WHERE state = 'claimed';
 CREATE INDEX alias_conversation ON alias(conversation);

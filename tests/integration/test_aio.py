@@ -19,6 +19,7 @@ import pytest
 
 import clew
 import clew.aio
+from apart import apart
 from clew.store import deletion, dictionary
 from clew.store.backend import Transaction
 from clew.store.opening import open_parts
@@ -119,7 +120,7 @@ def test_both_kinds_give_the_same_values(tmp_path: Path) -> None:
             await conv.claim_alias("tool", "id-1")
             await conv.branch()
             await conv.open_attempt()
-            with clew.open(tmp_path / "store.db") as other:
+            with apart(tmp_path / "store.db") as other:
                 there = other.profile("p")
                 same = there.open(conv.id)
                 for name in (
@@ -223,7 +224,7 @@ def test_a_dictionary_that_another_store_trained_is_learned(
     async def test() -> None:
         async with opened(tmp_path) as store:
             conv = await store.profile("p").create()
-            with clew.open(tmp_path / "store.db") as other:
+            with apart(tmp_path / "store.db") as other:
                 theirs = other.profile("p").open(conv.id)
                 texts = [
                     f"{n} " + " ".join(f"word{n * k % 977}" for k in range(60)) for n in range(1500)
@@ -446,7 +447,7 @@ def test_a_closed_store_refuses_and_closing_again_is_harmless(tmp_path: Path) ->
             conv = await store.profile("p").create()
         await store.close()
         with pytest.raises(clew.StoreClosed):
-            await conv.append([clew.user("late")])
+            await conv.set_title("late")
         with pytest.raises(clew.StoreClosed):
             await conv.info()
 

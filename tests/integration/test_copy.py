@@ -130,7 +130,8 @@ def test_a_deletion_under_way_is_copied_as_what_it_is(files: tuple[str, str]) ->
     source, dest = files
     before = copy(source, dest)
     connection = apsw.Connection(source)
-    connection.execute("UPDATE conversation SET binned_at = 1 WHERE id IN ('branch', 'empty')")
+    began = "UPDATE conversation SET binned_at = 1, deleting = 1"
+    connection.execute(f"{began} WHERE id IN ('branch', 'empty')")
     connection.close()
     report = copy(source, dest)
     with clew.open(dest) as store:

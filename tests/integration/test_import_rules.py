@@ -15,6 +15,7 @@ import pytest
 import clew
 from clew.domain.conversations import ListFilter
 from clew.domain.messages import user
+from clew.domain.retention import Policy, Rule
 from clew.store.conversation import Conversation
 from clew.store.importing import Importing
 from clew.store.landing import Landing
@@ -264,14 +265,16 @@ def test_a_deleted_branch_stays_deleted(file: File, profile: Profile) -> None:
     assert texts(conversation) == [1, 2, 5, 6]
 
 
-def test_archived_ones_are_out_of_the_list_and_never_pruned(file: File, profile: Profile) -> None:
+def test_archived_ones_are_out_of_the_list_and_never_pruned(
+    file: File, store: Store, profile: Profile
+) -> None:
     file.chain(1, 4)
     import_into(profile, file.path, archive=True)
     assert profile.list().items == ()
     (listed,) = profile.list(ListFilter(archived=True)).items
     assert listed.id == main_of(profile, file).id
     profile.open(listed.id).end()
-    assert profile.prunable(1 << 60) == ()
+    assert store.prune(Policy(rules=(Rule(age=1),))).items == ()
 
 
 def test_two_profiles_know_nothing_of_each_other(file: File, store: Store) -> None:

@@ -50,7 +50,7 @@ def url(server: Server) -> str:
 
 
 def backend(store: clew.Store | clew.aio.AsyncStore) -> PostgresBackend:
-    found = store._backend
+    found = store._backend.engine
     assert isinstance(found, PostgresBackend)
     return found
 
@@ -236,7 +236,7 @@ def test_connections_that_died_while_idle_are_met_once(url: str) -> None:
 
         def unit(tx: Transaction) -> None:
             runs[0] += 1
-            tx.rows("conversation_binned")
+            tx.rows("conversation_deleting")
 
         backend(store).write(unit)
         assert runs[0] <= 2
@@ -446,7 +446,7 @@ def test_a_closed_store_refuses_and_waits_for_what_had_begun(url: str) -> None:
             assert (await begun).seqs == (1,)
             await closing_it
         with pytest.raises(clew.StoreClosed):
-            await conv.append([clew.user("b")])
+            await conv.set_title("b")
         with pytest.raises(clew.StoreClosed):
             await conv.info()
         await store.close()
@@ -616,7 +616,7 @@ def test_an_older_transaction_that_commits_later_is_told_too(url: str) -> None:
 
         def slow(tx: Transaction) -> object:
             done = unit(tx)
-            tx.rows("conversation_binned")  # all of it is at the server
+            tx.rows("conversation_deleting")  # all of it is at the server
             inside.set()
             assert go.wait(WAIT)
             return done

@@ -12,6 +12,7 @@ import psycopg
 import pytest
 
 import clew
+from apart import apart
 from clew.store import bindings, log, postgres_transaction
 from clew.store.opening import open_parts
 from clew.store.postgres_session import Command
@@ -229,7 +230,7 @@ def test_a_key_that_is_bound_and_unbound_meanwhile_can_be_bound(
 ) -> None:
     """Another host binds it before this one inserts, and deletes that before this one looks."""
     url = server().create_database()
-    with clew.open(url) as store, clew.open(url) as other:
+    with apart(url) as store, apart(url) as other:
         insert, meanwhile = bindings._insert, [other.profile("me")]
 
         def late(*args: Any) -> bool:

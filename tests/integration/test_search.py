@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import clew
 from clew.domain.messages import Role
 from clew.domain.parts import Parts, Text, ToolCall, ToolResult
 from clew.domain.search import SearchPage, SearchQuery
@@ -967,3 +968,18 @@ def test_a_forked_child_leaves_the_parents_index_alone(log: Log):
     fill(log, 20, seed=2)
     log.search.catch_up()
     assert all_pages(log.search, "the") == log.expected("the")
+
+
+def test_the_index_is_opened_while_another_writes_to_it(tmp_path: Path) -> None:
+    """A new connection wants no lock: its pragmas only read."""
+    path = tmp_path / "a.db"
+    with clew.open(path) as store:
+        profile = store.profile("p")
+        profile.create().append([clew.user("a word")])
+        assert len(profile.search("word").hits) == 1
+        writer = apsw.Connection(f"{path}.search")
+        assert writer.pragma("auto_vacuum") == 2
+        writer.execute("BEGIN IMMEDIATE")
+        connection.Connection(f"{path}.search").close()
+        writer.execute("ROLLBACK")
+        writer.close()

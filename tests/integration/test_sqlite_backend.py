@@ -31,6 +31,7 @@ from clew.errors import (
     StoreError,
     StoreFull,
     StoreReplaced,
+    StoreUnusable,
 )
 from clew.store import migrate
 from clew.store.backend import Transaction
@@ -42,7 +43,7 @@ from clew.store.sqlite_driver import translate
 WAIT = 15.0
 
 STATEMENTS = {
-    "stamp_read": "SELECT value FROM meta WHERE name = 'stamp'",
+    "stamp_read": "SELECT value, 1 FROM meta WHERE name = 'stamp'",
     "copy_moved": "SELECT value FROM meta WHERE name = 'moved_to'",
     "stamp_set": "UPDATE meta SET value = :stamp WHERE name = 'stamp'",
     "put": "INSERT INTO note(key, body) VALUES (:key, :body) ON CONFLICT(key) DO NOTHING",
@@ -412,13 +413,13 @@ def test_busy_when_another_program_holds_the_lock(path: Path, open_store: Open) 
         (apsw.FullError(), 0, StoreFull),
         (apsw.IOError(), 28, StoreFull),
         (apsw.IOError(), 27, StoreFull),
-        (apsw.IOError(), 5, StoreError),
+        (apsw.IOError(), 5, StoreUnusable),
         (apsw.CorruptError(), 0, Corrupt),
         (apsw.NotADBError(), 0, Corrupt),
         (apsw.BusyError(), 0, Busy),
         (apsw.LockedError(), 0, Busy),
-        (apsw.CantOpenError("unable to open"), 13, StoreError),
-        (apsw.ReadOnlyError(), 0, StoreError),
+        (apsw.CantOpenError("unable to open"), 13, StoreUnusable),
+        (apsw.ReadOnlyError(), 0, StoreUnusable),
         (apsw.ConnectionClosedError(), 0, StoreClosed),
         (apsw.SQLError("near SECRET"), 0, StoreError),
     ],
@@ -556,7 +557,7 @@ def test_a_store_out_of_wal_mode_is_refused(path: Path, open_store: Open) -> Non
     connection = apsw.Connection(str(path))
     connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     connection.close()
-    with pytest.raises(StoreError, match="not in WAL mode"):
+    with pytest.raises(StoreError, match="clew migrate --wal"):
         open_store()
 
 
@@ -592,11 +593,11 @@ def test_another_file_before_the_first_write(path: Path, backend: SqliteBackend)
 def test_the_wal_is_gone(path: Path, backend: SqliteBackend, settled: bool) -> None:
     """Also when the folder had stood still, so that only its times were looked at."""
     backend.write(Put("a"))
-    assert backend._writer._identity._seen is None, "a second change would not show yet"
+    assert backend._guard.identity._seen is None, "a second change would not show yet"
     if settled:
         time.sleep(0.15)
         backend.write(Put("still there"))
-        assert backend._writer._identity._seen is not None
+        assert backend._guard.identity._seen is not None
     Path(f"{path}-wal").unlink()
     with pytest.raises(StoreReplaced, match="-wal was replaced or deleted"):
         backend.write(Put("b"))

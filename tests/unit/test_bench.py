@@ -219,7 +219,7 @@ def test_a_missing_peer_comes_with_the_remedy(monkeypatch, tmp_path):
 # ------------------------------------------------------------------ the list
 
 
-@pytest.mark.parametrize("area", ["store", "compaction", "host"])
+@pytest.mark.parametrize("area", ["store", "compaction", "host", "crash"])
 def test_every_target_has_one_name_and_a_sentence(area: str):
     targets = [target for job in jobs.jobs(area) for target in job.targets]
     names = [target.name for target in targets]

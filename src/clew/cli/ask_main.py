@@ -13,12 +13,15 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from clew import startup
 from clew.cli.ask_answer import Answer
 from clew.cli.ask_input import asked_text, parts_of, piped_text
 from clew.cli.ask_output import Output
 from clew.cli.ask_run import Asking, Question
+from clew.cli.pulse import living
 from clew.cli.registry import HOSTING, load
 from clew.cli.settings import Settings
+from clew.cli.starting import starting
 from clew.config.loading import load as load_config
 from clew.config.values import Config
 from clew.host.api import Hosting
@@ -60,7 +63,9 @@ def run(settings: Settings, words: Sequence[str], options: Options) -> int:
     output = Output(out, settings.notes, stream, options.as_json)
     ended: list[int] = []
     try:
-        answer = asyncio.run(_ask(settings, _configured(options), question, output, ended))
+        with starting(settings, quiet=options.as_json):  # what is piped in took its own time
+            asking = _ask(settings, _configured(options), question, output, ended)
+            answer = asyncio.run(living(asking))
     except asyncio.CancelledError:
         if not ended:
             raise
@@ -109,10 +114,13 @@ async def _ask(
 ) -> Answer:  # fmt: skip
     """Open the store, making it where there is none, and ask. `ended`: signals that came."""
     _end_by_signals(ended)
+    startup.report("opening the store")
     async with open_store(settings.store) as store:
+        startup.report("loading the host")
         profile = store.profile(settings.profile)
         host: Hosting = _host(profile, config)
         try:
+            startup.ready()
             asking = Asking(host, profile, config, question, output.event, output.note)
             return await asking.run()
         finally:

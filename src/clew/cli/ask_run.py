@@ -17,7 +17,7 @@ from clew.config.values import Config
 from clew.domain.messages import Draft, Message, Role
 from clew.domain.parts import Parts
 from clew.domain.turns import Turn
-from clew.errors import ClewError, NotFound
+from clew.errors import ClewError, NotFound, Spooled
 from clew.host.api import Hosting
 from clew.host.events import Event, Notice, TurnStarted
 from clew.host.toolsets import prompt_of
@@ -75,6 +75,8 @@ class Asking:
                 answer = await self._ask(conv)
         except TimeoutError:
             answer = await self._stopped(conv)
+        except Spooled:  # it is kept, and so is where it belongs
+            raise
         except ClewError:
             if made and not (await conv.info()).head:  # what could not begin leaves nothing
                 await self._profile.delete(conv.id)

@@ -15,7 +15,8 @@ from clew.store.store import Store
 @contextmanager
 def open_existing(settings: Settings, patience: float = PATIENCE) -> Generator[Store, None, None]:
     """The store that the options name. NoStore if there is none."""
-    parts = open_parts(settings.store, None, None, None, create=False, patience=patience)
+    place = settings.store
+    parts = open_parts(place, None, None, None, create=False, patience=patience, wait=False)
     with Store(parts) as store:
         yield store
 

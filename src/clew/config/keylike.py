@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 
-_FORMS = (
-    r"\b(?:sk|pk|rk)-(?=[\w-]*\d)[\w-]{16,}|\bsk-(?:ant|or|proj)-[\w-]{8,}|\bgh[pousr]_\w{20,}"
+FORMS = (
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?:-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)|)"
+    r"|\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*"
+    r"|\b(?:sk|pk|rk)-(?=[\w-]*\d)[\w-]{16,}|\bsk-(?:ant|or|proj)-[\w-]{8,}|\bgh[pousr]_\w{20,}"
     r"|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxai-\w{16,}|\bgsk_\w{16,}|\bAIza[\w-]{20,}"
     r"|\bhf_\w{20,}|\b(?:AKIA|ASIA)[A-Z0-9]{12,}|\bxox[a-z]-[\w-]{10,}|\br8_\w{16,}"
-    r"|\bpplx-\w{16,}|\bnvapi-[\w-]{16,}|\beyJ[\w-]{8,}\.[\w-]{8,}\.|-----BEGIN [A-Z ]*PRIVATE KEY"
-    r"|(?i:\b(?:bearer|basic)\s+)(?=\S*\d)[\w.~+/=-]{12,}"
-    r"|[?&](?i:[\w-]*(?:key|token|secret|password))=[^&\s]{8,}"
+    r"|\bpplx-\w{16,}|\bnvapi-[\w-]{16,}"
+    r"|(?P<scheme>(?i:\b(?:bearer|basic)\s+))(?=\S*\d)[\w.~+/=-]{12,}"
+    r"|(?P<field>[?&](?i:[\w-]*(?:key|token|secret|password))=)[^&\s\"'<>\\]{8,}"
 )
+"""Whole keys. The groups hold what stands before a key and is none."""
 _SIGNS = (
     "sk-", "pk-", "rk-", "gh", "github_", "glpat-", "xai-", "gsk_", "AIza", "hf_", "AKIA", "ASIA",
     "xox", "r8_", "pplx-", "nvapi-", "eyJ", "-----BEGIN ", "earer", "EARER", "asic", "ASIC", "?",
@@ -34,11 +37,15 @@ SHORTEST = 8
 """Characters of a text that is a key by the name of what holds it."""
 
 
+def may_hold(text: str) -> bool:
+    """Whether it is worth looking for FORMS in a text."""
+    return any(sign in text for sign in _SIGNS)
+
+
 def has_key(text: str) -> bool:
     """Whether a part of the text has the form of a key, or is a URL with a password."""
     plain = _REFERS.sub("", text)
-    may = any(sign in plain for sign in _SIGNS)
-    return bool(may and re.search(_FORMS, plain)) or bool(_PASSWORD.search(plain))
+    return bool(may_hold(plain) and re.search(FORMS, plain)) or bool(_PASSWORD.search(plain))
 
 
 def names_key(name: str) -> bool:

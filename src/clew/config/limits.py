@@ -28,6 +28,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """Messages waiting in one conversation."""
     page: int = 1000
     """Items of one page."""
+    spool: int = 16 * 1024 * 1024
+    """Bytes reserved for messages that the store cannot take; 0: such messages are refused."""
 
     def check_page(self, limit: int) -> None:
         """Refuse a page size that is none or over the limit."""

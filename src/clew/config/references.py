@@ -41,13 +41,14 @@ def filled(
 
 def unset(config: Config, environ: Mapping[str, str]) -> Iterator[tuple[Key, str]]:
     """Places that refer to a variable that is not set, with its name."""
-    for key, text in _texts(config):
+    for key, text in texts(config):
         for found in REFERENCE.finditer(text):
             if found[1] not in environ and found[2] is None:
                 yield key, found[1]
 
 
-def _texts(config: Config) -> Iterator[tuple[Key, str]]:
+def texts(config: Config) -> Iterator[tuple[Key, str]]:
+    """Every text of a configuration that may refer to the environment, with its place."""
     for name, provider in config.providers.items():
         for header, text in provider.headers.items():
             yield ("providers", name, "headers", header), text

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from os.path import expanduser, isabs
 from urllib.parse import urlsplit
 
+from clew.config.ages import micros
 from clew.config.keylike import has_key
 from clew.config.known import KNOWN
 from clew.config.nearest import meant
@@ -41,6 +43,8 @@ def judge(config: Config, say: Say) -> None:
     _limits(config, say)
     _tools(config, say)
     _shares(config, say)
+    _retention(config, say)
+    _backup(config, say)
 
 
 def _models(config: Config, say: Say) -> None:
@@ -172,6 +176,39 @@ def _shares(config: Config, say: Say) -> None:
     if fine and low > most:
         say(("compaction", "low"), f"is {low:g} and high is {high:g}: a compaction would free less "
             f"than a quarter; give a low of at most {most:.2f}")  # fmt: skip
+
+
+def _retention(config: Config, say: Say) -> None:
+    wanted = config.retention
+    ages = {("automation",): wanted.automation, ("people",): wanted.people,
+            ("imports",): wanted.imports, ("bin",): wanted.bin}  # fmt: skip
+    ages |= {("sources", name): age for name, age in wanted.sources.items()}
+    for key, age in ages.items():
+        at = ("retention", *key)
+        try:
+            kept = micros(age) is None
+        except ValueError:
+            say(at, "is no age; give one over 0 and at most 100 years, such as 90d, 12w, 24h or 2y"
+                + ("" if key == ("bin",) else ", or keep"))  # fmt: skip
+            continue
+        if kept and key == ("bin",):
+            say(at, "cannot be kept for ever; give an age, such as 30d")
+    for name in wanted.sources:
+        if not name.strip():
+            say(("retention", "sources", name), "is no name of a source, such as cron")
+
+
+def _backup(config: Config, say: Say) -> None:
+    wanted = config.backup
+    if wanted.folder is not None and not isabs(expanduser(wanted.folder)):
+        say(("backup", "folder"), "is no whole path; give one that begins with / or ~")
+    try:
+        fine = micros(wanted.every) is not None
+    except ValueError:
+        fine = False
+    if not fine:
+        say(("backup", "every"), "is no age; give one from an hour to 100 years, such as 12h or 1d")
+    _range(("backup", "keep"), wanted.keep, 1, 10_000, "points", say)
 
 
 def _timeout(at: Key, value: float, say: Say) -> None:

@@ -178,5 +178,7 @@ def _remember(names: frozenset[str], environ: Mapping[str, str]) -> None:
     path = _list(environ)
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     fresh = path.with_name(f"{path.name}.new")
-    fresh.write_text("".join(f"{name}\n" for name in sorted(names)), "utf-8")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write("".join(f"{name}\n" for name in sorted(names)))
     fresh.replace(path)

@@ -32,6 +32,19 @@ TEMPLATE = """\
 # [compaction]
 # model = "openai/gpt-5.4-mini"
 
+# [retention]             # what goes by itself; docs/operating/retention.md
+# auto = true
+# automation = "90d"      # of what machines made; closed then, in the bin after as long again
+# people = "keep"         # or an age: a policy for what people said is announced a day before
+# imports = "keep"
+# bin = "30d"
+# sources = { cron = "30d" }
+
+# [backup]                # points that are made and tested by themselves; docs/operating/backup.md
+# folder = "/mnt/disk/clew"   # none: nothing is backed up by itself
+# every = "1d"
+# keep = 14
+
 # [providers.local]       # any server that speaks Chat Completions
 # base_url = "http://127.0.0.1:8080/v1"
 

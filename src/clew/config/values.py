@@ -133,6 +133,31 @@ class ChatConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Of a turn that a crash interrupted: go on, or close it as interrupted."""
 
 
+class RetentionConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[retention]`: what goes by itself. An age such as 90d, or keep."""
+
+    auto: bool = True
+    """Once a day. Without, nothing goes but by `clew prune`."""
+    automation: str = "90d"
+    """Of what machines made, without activity: closed then, in the bin after as long again."""
+    people: str = "keep"
+    imports: str = "keep"
+    bin: str = "30d"
+    """How long what is in the bin can be restored."""
+    sources: dict[str, str] = {}
+    """By source, before the others."""
+
+
+class BackupConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """`[backup]`: points of the store that are made and tested by themselves."""
+
+    folder: str | None = None
+    """Where they go; None: nothing is backed up by itself."""
+    every: str = "1d"
+    keep: int = 14
+    """Points."""
+
+
 class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The whole file."""
 
@@ -152,3 +177,5 @@ class Config(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """By the name that all MCP clients give to this table."""
     compaction: CompactionConfig = CompactionConfig()
     chat: ChatConfig = ChatConfig()
+    retention: RetentionConfig = RetentionConfig()
+    backup: BackupConfig = BackupConfig()

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 ChangeKind = Literal[
     "appended", "created", "cut", "undone", "compacted", "titled", "flagged", "ended", "reopened",
-    "turn", "deleted",
+    "turn", "deleted", "erased",
 ]  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from clew.clock import check_time
+from clew.domain.erasure import ERASED_META
 from clew.domain.parts import Parts, Text, plain_text
 from clew.domain.values import json_text, json_value
 from clew.errors import InputError
@@ -33,6 +34,7 @@ ROLE_CODES: dict[Role, int] = {
     Role.DEVELOPER: 5,
 }
 ROLES: dict[int, Role] = {code: role for role, code in ROLE_CODES.items()}
+_ERASED = json_text(ERASED_META)
 
 
 class Draft(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -209,6 +211,11 @@ class Message(Struct, eq=False, gc=False):
         return json_value(self._row[11])
 
     @property
+    def is_erased(self) -> bool:
+        """Whether this is the tombstone of an erased message."""
+        return self._row[11] == _ERASED
+
+    @property
     def text(self) -> str:
         """The text parts, joined by line ends."""
         return plain_text(self.parts)
@@ -264,6 +271,8 @@ class Appended(Struct, frozen=True):
     numbers: they were withdrawn from it, and their keys stay taken.
     `head`: the conversation's head afterwards.
     `new`: how many of them this call wrote; 0 means all were there already.
+    `spooled`: why the store could not take them. They are durable in the spool, and get their seqs
+    with the next write to the conversation that goes through; None: they are in the store.
     """
 
     seqs: tuple[int, ...]
@@ -271,6 +280,7 @@ class Appended(Struct, frozen=True):
     new: int
     uids: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
+    spooled: str | None = None
 
     @property
     def queued(self) -> bool:

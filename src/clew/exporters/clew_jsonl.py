@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, Protocol
 
+from clew.domain.redaction import Redaction
+from clew.exporters.redaction import Lines
 from clew.store.profile import Profile
 from clew.store.transfer_lines import Content, End, Facts, MessageLine
 from clew.store.transfer_text import VERSION, Header, encode
@@ -38,16 +40,18 @@ def header(profile: str, made_at: int, made_by: str, whole: bool) -> bytes:
 
 
 def write(
-    profile: Profile, ids: Iterable[str], write: Write, progress: Progress | None = None
-) -> Exported:
-    """Write conversations, each behind its origin (`Transfer.family` gives them so). NotFound."""
+    profile: Profile, ids: Iterable[str], write: Write, progress: Progress | None = None,
+    redaction: Redaction | None = None,
+) -> Exported:  # fmt: skip
+    """Write conversations, each behind its origin (`Transfer.family` gives them so). NotFound.
+    With a redaction the file is no longer lossless."""
     listed, transfer = list(ids), profile.transfer()
     messages = waiting = 0
-    several = len(listed) > 1
+    several, lines = len(listed) > 1, None if redaction is None else Lines(redaction)
     for done, id in enumerate(listed):
         if progress is not None and several:
             progress(done, len(listed))
-        out = _Out(write, None if several else progress)
+        out = _Out(write, None if several else progress, lines)
         dumped = transfer.dump(id, out)
         out.end(id, dumped.messages, dumped.waiting)
         messages, waiting = messages + dumped.messages, waiting + dumped.waiting
@@ -57,11 +61,15 @@ def write(
 class _Out:
     """The lines of one conversation, counted and named by a hash."""
 
-    def __init__(self, write: Write, progress: Progress | None) -> None:
+    def __init__(self, write: Write, progress: Progress | None, redacted: Lines | None) -> None:
         self._write, self._lines, self._hash = write, 0, hashlib.sha256()
-        self._progress, self._of = progress, 0
+        self._progress, self._of, self._redacted = progress, 0, redacted
 
     def __call__(self, line: Facts | Content) -> None:
+        for fresh in (line,) if self._redacted is None else self._redacted(line):
+            self._line(fresh)
+
+    def _line(self, line: Facts | Content) -> None:
         data = encode(line)
         self._lines += 1
         if isinstance(line, Facts):
@@ -72,6 +80,8 @@ class _Out:
         self._write(data)
 
     def end(self, id: str, messages: int, waiting: int) -> None:
+        for line in () if self._redacted is None else self._redacted.rest():
+            self._line(line)
         self._write(encode(End(
             conversation=id, messages=messages, lines=self._lines, waiting=waiting,
             sha256=self._hash.hexdigest(),

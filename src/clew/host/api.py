@@ -43,7 +43,9 @@ class Hosting(Protocol):
         go to the inbox (Queued, and a Report `queued` at once): the running turn takes them at its
         next step, or with `queue` the next turn does. Cancelling the task is a stop.
 
-        Raises ProviderError when no model could answer: the turn is closed as failed."""
+        Raises ProviderError when no model could answer: the turn is closed as failed. Spooled when
+        the store is away: the messages are durable and not answered; they wait for the next turn
+        as soon as it takes them."""
         ...
 
     async def go_on(self, conv: AsyncConversation, *, emit: Emit | None = None) -> Report | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from clew.domain.policy import policy_of
 from clew.errors import ClewError
 from clew.host.api import Report
+from clew.host.backups import back_up
 from clew.host.events import Titled
 from clew.host.publisher import Publisher
 from clew.host.running import Running
@@ -14,9 +16,12 @@ from clew.host.services import Services
 from clew.host.titles import give_title
 from clew.host.turn import compact_beside
 from clew.store.aio.conversation import AsyncConversation
+from clew.store.scheduled import schedule_of
 
 PUT_OFF = 5.0
 """Seconds between two looks for deliveries that were put off."""
+LOOK = 3600.0
+"""Seconds between two looks whether the daily retention run, or a backup, is due."""
 TITLED_BY = 3
 """The turn after which no model is asked for a title any more: those before have failed."""
 
@@ -29,12 +34,18 @@ class Beside:
         self._unsent = asyncio.Event()
         """There may be something to send."""
         self._closed = False
+        self._next_look = 0.0
+        """When the loop's clock says so, somebody looks what is due."""
 
     def after(self, run: Running, report: Report) -> None:
         """What a turn that was answered leaves to do."""
         if report.state != "done":
             return
         side, conv = self._services.side, run.conv
+        now = asyncio.get_running_loop().time()
+        if now >= self._next_look:
+            self._next_look = now + LOOK
+            self._daily()
         if self._services.publisher is not None:
             self._unsent.set()
             side.start("publishing", self._publishing(self._services.publisher))
@@ -53,6 +64,22 @@ class Beside:
         self._closed = True
         self._unsent.set()
         await self._services.side.close()
+
+    def _daily(self) -> None:
+        """What is done once a day, or as often as the configuration says, by one for all."""
+        side, config = self._services.side, self._services.config
+        if config.retention.auto:
+            side.start("retention", self._retention())
+        schedule = schedule_of(config.backup)
+        if schedule is not None:
+            work = back_up(self._services.profile, schedule, lambda: not self._closed)
+            side.start("backup", work)
+
+    async def _retention(self) -> None:
+        """What the policy says, if nobody has done so today; ended by `close` between two
+        conversations."""
+        policy = policy_of(self._services.config.retention)
+        await self._services.profile.retain(policy, going=lambda: not self._closed)
 
     async def _publishing(self, publisher: Publisher) -> None:
         """Send what is due whenever there is something, and what was put off when its time has

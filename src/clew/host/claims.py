@@ -17,7 +17,7 @@ from clew.domain.parts import ToolCall, answered_ids
 from clew.domain.turns import CallPlan, CallResult, ModelCall, TurnKnown, Usage
 from clew.errors import InputError, NotFound, Stale, TurnOpen
 from clew.host.api import Report
-from clew.host.limits import Spending, midnight
+from clew.host.limits import Spending, day_of
 from clew.host.running import BY_PERSON, REMEMBERED, Running, added
 from clew.host.services import Services
 from clew.store.aio.conversation import AsyncConversation
@@ -147,7 +147,7 @@ async def _day_spending(services: Services) -> Spending:
     wanted = services.config.limits
     if not (wanted.day_tokens or wanted.day_cost):
         return Spending()
-    rows = await services.profile.usage(midnight(services.profile.clock.now()))
+    rows = await services.profile.usage_by("model", *day_of(services.profile.clock.now()))
     return Spending(
         day_tokens=sum(row.usage.input + row.usage.output for row in rows),
         day_cost=sum(row.cost for row in rows),

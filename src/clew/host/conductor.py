@@ -11,7 +11,7 @@ from clew.compaction.engine import Compactor
 from clew.domain.conversations import ConversationInfo
 from clew.domain.messages import Draft
 from clew.domain.turns import TurnKnown, TurnQueued
-from clew.errors import ClewError, ContextTooLarge
+from clew.errors import ClewError, ContextTooLarge, Spooled, StoreError
 from clew.host import claims
 from clew.host.api import Report
 from clew.host.beside import Beside
@@ -28,6 +28,11 @@ from clew.store.aio.turn import AsyncTurn
 from clew.store.holders import new_holder
 
 T = TypeVar("T")
+
+KEPT = (
+    "The store is away. Your message is kept on disk and is not answered yet: it waits for the "
+    "next turn as soon as the store takes messages again."
+)
 
 
 class Conductor:
@@ -52,9 +57,15 @@ class Conductor:
         self._check_open()
         emit = heard(emit)
         self._services.at("received")
-        if conv.id in self._live:
-            return await self._into(conv, drafts, emit, queue)
-        return await self._guarded(conv, lambda live: self._say(live, conv, drafts, emit, queue))
+        try:
+            if conv.id in self._live:
+                return await self._into(conv, drafts, emit, queue)
+            return await self._guarded(
+                conv, lambda live: self._say(live, conv, drafts, emit, queue)
+            )
+        except Spooled:
+            emit(Notice("store", KEPT))
+            raise
 
     async def go_on(self, conv: AsyncConversation, *, emit: Emit | None = None) -> Report | None:
         """As Hosting.go_on."""
@@ -160,8 +171,22 @@ class Conductor:
         if live is None:
             return None
         drafts = claims.marked(drafts, queue)
-        route = await self._services.route_of(await conv.info())
+        info = await self._or_kept(conv, drafts, conv.info())
+        route = await self._services.route_of(info)
         return await conv.begin_turn(drafts, holder=self._holder, call=plan_of(route))
+
+    async def _or_kept(
+        self, conv: AsyncConversation, drafts: Sequence[Draft], work: Coroutine[Any, Any, T]
+    ) -> T:
+        """Work that comes before the messages are durable. When the store is away they are kept
+        first (Spooled): a person has said them."""
+        try:
+            return await work
+        except StoreError as error:
+            begun = await conv.begin_turn(drafts, holder=self._holder)
+            if isinstance(begun, AsyncTurn):  # it is back
+                await begun.finish(state="interrupted", error=str(error))
+            raise
 
     async def _begun(
         self, live: Live, conv: AsyncConversation, turn: AsyncTurn, emit: Emit
@@ -174,11 +199,12 @@ class Conductor:
         queue: bool,
     ) -> Report:  # fmt: skip
         services = self._services
-        info = await ensure_pinned(services, conv)
-        route = await self._services.route_of(info)
         drafts = claims.marked(drafts, queue)
+        info = await self._or_kept(conv, drafts, ensure_pinned(services, conv))
+        route = await self._services.route_of(info)
         if info.turn is not None:
-            left = await claims.resume(services, conv, self._holder)
+            resuming = claims.resume(services, conv, self._holder)
+            left = await self._or_kept(conv, drafts, resuming)
             if left is not None:
                 await conv.append(drafts)  # into the inbox of the turn that is taken up
                 return await self._run(live, conv, info, left, route, emit, resumed=True)

@@ -102,11 +102,11 @@ class Titled(Struct, frozen=True):
     title: str
 
 
-NoticeKind = Literal["limit", "loop", "tools", "model", "config", "stop"]
+NoticeKind = Literal["limit", "loop", "tools", "model", "config", "stop", "store"]
 
 
 class Notice(Struct, frozen=True):
-    """Something a person should know: a limit, a loop, a tool server that is away."""
+    """Something a person should know: a limit, a loop, a tool server or the store that is away."""
 
     kind: NoticeKind
     text: str

@@ -90,6 +90,13 @@ def midnight(now: Micros, tz: tzinfo | None = None) -> Micros:
     return round(datetime(day.year, day.month, day.day, tzinfo=tz).timestamp()) * SECOND
 
 
+def day_of(now: Micros, tz: tzinfo | None = None) -> tuple[Micros, Micros]:
+    """When the day of `now` begins and ends. What a clock that was ahead has written on later days
+    is none of it: else that would use up each day until then."""
+    start = midnight(now, tz)
+    return start, midnight(start + 36 * 3600 * SECOND, tz)
+
+
 def _amount(what: What, value: float) -> str:
     if what.endswith("cost"):
         return f"${value:,.2f}" if value >= 0.01 else f"${value:.4f}"

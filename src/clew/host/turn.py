@@ -25,7 +25,7 @@ from clew.context.build import Context
 from clew.domain.messages import Role, partial
 from clew.domain.parts import ToolResult
 from clew.domain.turns import CallResult, Delivery, TurnEnded, TurnState
-from clew.errors import ClewError, RightLost, StoreError, TooLarge
+from clew.errors import ClewError, RightLost, Spooled, StoreError, TooLarge
 from clew.host import claims, events, limits, toolstep
 from clew.host.api import Report
 from clew.host.calling import Answer, ask, told
@@ -72,6 +72,8 @@ async def run_turn(run: Running, resumed: bool = False) -> tuple[Report, int]:
         except RightLost:
             run.lost = True
             return await _end(run, "interrupted", await _who(run))
+        except Spooled as spooled:
+            return _spooled(run, spooled)
         except asyncio.CancelledError:  # the program ends
             await _end(run, "interrupted", BY_PERSON)
             raise
@@ -230,6 +232,15 @@ async def _end(
     run.services.at("finished")
     _told(run, ended, why)
     return _report(run, state, why), ended.waiting
+
+
+def _spooled(run: Running, spooled: Spooled) -> tuple[Report, int]:
+    """The store is away. What the step brought is durable and comes in as soon as it can, and the
+    turn is closed as interrupted then; here nothing more is written."""
+    why = f"the store is away, and the turn stopped: {spooled.cause}"
+    run.emit(events.Notice("store", str(spooled)))
+    _told(run, TurnEnded(number=run.number, state="interrupted", waiting=0, head=0), why)
+    return _report(run, "interrupted", why), 0
 
 
 async def _who(run: Running) -> str:

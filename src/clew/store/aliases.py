@@ -67,6 +67,22 @@ def tombstone(tx: Transaction, profile: str, conversation: str) -> None:
     tx.run("alias_tombstone", profile=profile, conversation=conversation)
 
 
+def revive(tx: Transaction, row: Locked, now: int) -> None:
+    """The foreign ids of a conversation that leaves the bin: its own again, or ambiguous where
+    another has claimed one meanwhile. Decided by the unique index, as in `claim`."""
+    for alias in of(tx, row.profile, row.id):
+        if alias.state != "deleted":
+            continue
+        place = {
+            "profile": row.profile, "source": alias.source, "foreign_id": alias.foreign_id,
+            "conversation": row.id,
+        }  # fmt: skip
+        values = {**place, "from_seq": alias.from_seq, "kind": alias.kind, "at": now}
+        tx.run("alias_remove", **place)
+        if not tx.changed("alias_insert", **values, state="claimed"):
+            tx.run("alias_insert", **values, state="ambiguous")
+
+
 def is_deleted(tx: Transaction, profile: str, source: str, foreign_id: str) -> bool:
     """Whether this foreign id was imported once and deleted here."""
     rows = tx.rows("alias_find", profile=profile, foreign_id=foreign_id, source=source)
@@ -110,3 +126,13 @@ def _by_prefix(tx: Transaction, profile: str, text: str) -> str:
         candidates = sorted(found)
         raise Ambiguous(text, candidates[:CANDIDATES], len(candidates) > CANDIDATES)
     return found.pop()
+
+
+def keys(tx: Transaction, profile: str) -> list[tuple[str, str, str, str]]:
+    """All: ("alias", source, foreign id, conversation)."""
+    return [("alias", r[0], r[1], r[2]) for r in tx.rows("alias_keys", profile=profile)]
+
+
+def forget(tx: Transaction, profile: str, source: str, foreign_id: str) -> None:
+    """Forget a foreign id: an import knows it no more."""
+    tx.run("alias_forget", profile=profile, source=source, foreign_id=foreign_id)

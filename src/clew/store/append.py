@@ -28,6 +28,16 @@ class Append(Once[Appended]):
         self._prepared = prepare(kit, drafts)
         self._seen: int | None = None
 
+    @property
+    def prepared(self) -> tuple[Prepared, ...]:
+        """The messages as they are written, with their uids."""
+        return self._prepared
+
+    @property
+    def seen(self) -> int | None:
+        """The head at the first run; None before it."""
+        return self._seen
+
     def run(self, tx: Transaction) -> Appended:
         return self.onto(tx, conversations.lock(tx, self._no, self._name))
 

@@ -84,3 +84,8 @@ def start(tx: Transaction, no: int, turn: int, calls: Sequence[str]) -> None:
 
 def delete(tx: Transaction, no: int) -> None:
     tx.run("approval_delete", no=no)
+
+
+def erase(tx: Transaction, no: int, person: str | None = None) -> None:
+    """Who answered; a `person`: only those that this one gave."""
+    tx.run("approval_erase", no=no, person=person)

@@ -115,3 +115,10 @@ class Close(Once[Attempt]):
             self._error,
         )  # fmt: skip
         return get(tx, self._no, self._number)
+
+
+def erase(tx: Transaction, no: int) -> list[Row]:
+    """What summarisers said; gives it."""
+    taken = tx.rows("attempt_texts", no=no)
+    tx.run("attempt_erase", no=no)
+    return taken

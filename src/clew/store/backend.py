@@ -9,10 +9,13 @@ and must look for its keys before it inserts.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
 
+from clew.errors import StoreError
 from clew.store.migrations import Meta
+from clew.store.needles import Needles
+from clew.store.values import FileTrace, StoredValue
 
 Value = str | bytes | int | float | None
 Row = tuple[Any, ...]
@@ -50,13 +53,21 @@ Unit = Callable[[Transaction], T]
 class Backend(Protocol):
     """A database engine under the store."""
 
-    several: ClassVar[bool]
-    """Whether one unit may append to several conversations. Not where the id of a message is made
-    of its transaction and its seq."""
+    @property
+    def several(self) -> bool:
+        """Whether one unit may append to several conversations. Not where the id of a message is
+        made of its transaction and its seq."""
+        ...
 
     @property
     def meta(self) -> Meta:
         """What the store said of itself when it was opened."""
+        ...
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why this backend takes no writes any more, for good (Quarantined, StoreReplaced, ...);
+        None while all is well, and on a server, which may be back at any moment. Asks nobody."""
         ...
 
     def write(self, unit: Unit[T]) -> T:
@@ -85,6 +96,20 @@ class Backend(Protocol):
 
     async def wait_async(self, token: int, seconds: float) -> None:
         """As `wait`, without blocking the loop."""
+        ...
+
+    def scrub(self) -> tuple[str, ...]:
+        """Get rid of bytes that the engine keeps of rows that are gone, as far as it can; gives
+        what keeps them beyond that. Who writes meanwhile waits; may take long."""
+        ...
+
+    def values(self) -> Iterator[StoredValue]:
+        """Every text and every bytes of every row of the store, on one snapshot."""
+        ...
+
+    def file_traces(self, needles: Needles) -> Iterator[FileTrace | int]:
+        """Pieces found in the engine's files, where these can be read; and after each step how many
+        bytes it read."""
         ...
 
     def close(self) -> None:

@@ -3,35 +3,32 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing
 from pathlib import Path
 
-from clew.errors import Corrupt, InputError
+from clew.errors import InputError, StoreReplaced
 from clew.store.copying import (
-    SQL,
-    Contents,
     Progress,
     check_store,
-    connection,
-    contents,
     copy_snapshot,
     publish,
+    read_back,
+    stamp_of,
     temporary,
 )
 from clew.store.restore import Restoration, Restored, restore
-from clew.store.sqlite_driver import query
 
 
 def backup(
     path: str | os.PathLike[str], dest: str | os.PathLike[str], *, force: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | None = None, stamp: str | None = None,
 ) -> Path:  # fmt: skip
     """Copy the store at `path` to the new file `dest`, while others read and write it.
 
     One snapshot, readable by its owner only, read back and compared before it gets its name; a
     failed backup leaves nothing. `progress` counts pages. Raises InputError when `dest` exists
     (unless `force`) or is in use, StoreFull, and Corrupt when the copy cannot be read back: it is
-    then kept under the name that the error gives.
+    then kept under the name that the error gives. `stamp`: that of the store that is meant;
+    StoreReplaced when another one lies there.
     """
     source, target = Path(path).expanduser(), Path(dest).expanduser()
     check_store(source)
@@ -39,7 +36,12 @@ def backup(
     partial = target.with_name(f"{target.name}.partial-{os.urandom(4).hex()}")
     with temporary(partial):
         expected = copy_snapshot(source, partial, progress)
-        _read_back(partial, target, expected)
+        read_back(partial, expected, target)
+        if stamp is not None and stamp_of(partial) != stamp:
+            raise StoreReplaced(
+                f"{source} is no longer the store that was opened, so no copy of it was kept. "
+                f"Close this store and open the path again"
+            )
         publish(partial, target, force)
     return target
 
@@ -57,23 +59,6 @@ def _check_dest(source: Path, dest: Path, force: bool) -> None:
         raise InputError(f"{dest} exists already; give another name, or force to replace it")
     if os.path.exists(f"{dest}-wal"):
         raise InputError(f"{dest} is a database that is in use; give another name")
-
-
-def _read_back(partial: Path, dest: Path, expected: Contents | None) -> None:
-    """Read every page of a copy and compare what it holds."""
-    try:
-        with closing(connection(partial)) as copy:
-            found = query(copy, SQL["integrity"])[0][0]
-            if found == "ok" and contents(copy) == expected:
-                return
-    except Corrupt:
-        found = "a page is damaged"
-    damaged = dest.with_name(f"{dest.name}.damaged-{os.urandom(4).hex()}")
-    os.rename(partial, damaged)
-    raise Corrupt(
-        f"the copy does not read back clean ({found}), so the store or the disk is damaged. "
-        f"The copy was kept as {damaged}; run `clew doctor`"
-    )
 
 
 __all__ = ["Progress", "Restoration", "Restored", "backup", "restore"]

@@ -23,8 +23,12 @@ from clew.store.append import Append
 from clew.store.backend import Transaction
 from clew.store.codec import json_text, json_value
 from clew.store.conversations import Locked
+from clew.store.drafts import Prepared
 from clew.store.kit import Kit
 from clew.store.unit import Once
+
+INBOUND_KEPT = 10_000
+"""Deliveries that are remembered whatever the clock says; some 2 MB."""
 
 
 class Bound(Struct, frozen=True):
@@ -195,6 +199,11 @@ class Receive(Once[Received]):
         self._bind, self._result = Bind(kit, place, new), result
         self._append = Append(kit, 0, "", drafts) if drafts else None
 
+    @property
+    def prepared(self) -> tuple[Prepared, ...]:
+        """The messages as they are written, with their uids."""
+        return () if self._append is None else self._append.prepared
+
     def run(self, tx: Transaction) -> Received:
         place, now = self._place, self._kit.clock.now()
         # An outcome that nobody else can see before it is whole.
@@ -223,10 +232,35 @@ class Receive(Once[Received]):
 
 
 def expire_inbound(tx: Transaction, before: int) -> int:
-    """Forget deliveries older than any channel redelivers."""
-    return tx.changed("inbound_expire", before=before)
+    """Forget deliveries older than any channel redelivers, beyond the newest INBOUND_KEPT."""
+    return tx.changed("inbound_expire", before=before, keep=INBOUND_KEPT)
 
 
 def unbind(tx: Transaction, profile: str, conversation: str) -> None:
     """A deleted conversation's keys find a new one next time."""
     tx.run("binding_delete", profile=profile, conversation=conversation)
+
+
+def keys(tx: Transaction, profile: str) -> list[tuple[str, str, str, str]]:
+    """All bound keys: ("binding", source, key, conversation)."""
+    return [("binding", r[0], r[1], r[2]) for r in tx.rows("binding_keys", profile=profile)]
+
+
+def forget(tx: Transaction, profile: str, source: str, key: str) -> None:
+    """Unbind one key."""
+    tx.run("binding_forget", profile=profile, source=source, key=key)
+
+
+def deliveries(tx: Transaction, profile: str) -> list[tuple[str, str, str, str]]:
+    """All deliveries: (source, account, key, conversation)."""
+    return [(r[0], r[1], r[2], r[3]) for r in tx.rows("inbound_keys", profile=profile)]
+
+
+def forget_delivery(tx: Transaction, profile: str, source: str, account: str, key: str) -> None:
+    """One delivery: should it come again, it is new."""
+    tx.run("inbound_forget", profile=profile, source=source, account=account, key=key)
+
+
+def forget_deliveries_of(tx: Transaction, profile: str, conversation: str) -> None:
+    """All that led to a conversation."""
+    tx.run("inbound_forget_of", profile=profile, conversation=conversation)

@@ -73,3 +73,10 @@ def damaged(tx: Transaction, no: int) -> Iterator[str]:
 
 def delete(tx: Transaction, no: int) -> None:
     tx.run("blob_delete", no=no)
+
+
+def drop(tx: Transaction, no: int, digest: bytes) -> bytes | None:
+    """Remove bytes that nothing names any more; gives them."""
+    row = tx.row("blob_get", no=no, hash=digest)
+    tx.run("blob_drop", no=no, hash=digest)
+    return None if row is None else bytes(row[0])

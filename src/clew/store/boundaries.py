@@ -257,3 +257,8 @@ def _boundary(row: Row) -> Boundary:
         number=row[1], kind=row[2], generation=row[3], reason=row[4], platform=row[5],
         from_id=row[6], to_id=row[7], at=row[8], profile=row[9], conversation=row[10],
     )  # fmt: skip
+
+
+def erase(tx: Transaction, no: int) -> None:
+    """Why handlers failed, which may quote."""
+    tx.run("boundary_erase", no=no)

@@ -187,3 +187,15 @@ def _by_model(rows: Iterable[Row]) -> tuple[ModelUsage, ...]:
     return tuple(
         ModelUsage(row[0], row[1], Usage(row[2], row[3], row[4], row[5]), row[6]) for row in rows
     )
+
+
+def erase(tx: Transaction, no: int) -> list[Row]:
+    """What models had said, settings and faults of calls; gives them. Usage stays."""
+    taken = tx.rows("model_call_texts", no=no)
+    tx.run("model_call_erase", no=no)
+    return taken
+
+
+def unprompt(tx: Transaction, no: int) -> None:
+    """Which prompts and tool sets the calls were made with."""
+    tx.run("model_call_unprompt", no=no)

@@ -19,11 +19,17 @@ import zstandard
 
 from clew.domain.parts import Part, Parts
 from clew.domain.values import check_json, escape_text, json_text, json_value
-from clew.errors import Corrupt, InputError, TooLarge
+from clew.errors import Busy, Corrupt, InputError, TooLarge
 
 __all__ = ["Codec", "escape_json", "json_text", "json_value", "train"]
 
 T = TypeVar("T")
+
+
+class DictionaryGone(Busy):
+    """A value was packed with a dictionary that an erasure has taken away meanwhile. What packs it
+    again, after `Codec.learn`, uses the new one."""
+
 
 PLAIN, ZSTD, ZSTD_DICTIONARY, ESCAPED = 0x00, 0x01, 0x02, 0x80
 COMPRESS_FROM, COMPRESS_WITH_DICTIONARY_FROM = 1024, 256
@@ -92,6 +98,9 @@ class Codec:
             raise InputError(f"not a JSON value: {error}") from None
         if limit is not None and len(body) > limit:
             raise TooLarge("message", len(body), limit)
+        return self._packed(body, escaped)
+
+    def _packed(self, body: bytes, escaped: int) -> bytes:
         if len(body) >= COMPRESS_WITH_DICTIONARY_FROM:
             version = self.current
             if version or len(body) >= COMPRESS_FROM:
@@ -101,6 +110,10 @@ class Codec:
                         return bytes((ZSTD_DICTIONARY | escaped, version)) + packed
                     return bytes((ZSTD | escaped,)) + packed
         return bytes((PLAIN | escaped,)) + body
+
+    def repacked(self, data: bytes) -> bytes:
+        """The same JSON text, packed with the dictionary that new values are packed with."""
+        return self._packed(self.json(data), data[0] & ESCAPED)
 
     def json(self, data: bytes) -> bytes:
         """The JSON text of packed bytes."""
@@ -161,6 +174,11 @@ class Codec:
         if found is None:
             raise Corrupt(f"a stored value needs dictionary {version}, which the store lacks")
         return found
+
+
+def dictionary_tags(version: int) -> tuple[bytes, bytes]:
+    """How values begin that need this dictionary: plain ones, and escaped ones."""
+    return bytes((ZSTD_DICTIONARY, version)), bytes((ZSTD_DICTIONARY | ESCAPED, version))
 
 
 class _PerThread(threading.local):

@@ -440,3 +440,38 @@ def _joined(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             joined.append((first, last))
     return joined
+
+
+def erase(tx: Transaction, kit: Kit, row: Locked, seq: int, now: int) -> tuple[Locked, list[Row]]:
+    """Take every compaction that covers this seq out of effect, and its body and receipt away: it
+    may hold what the message said. The log stands in its place; the next one is made without it.
+    Gives what was taken: (generation, body, receipt, undone_at)."""
+    taken = [
+        old for old in tx.rows("compaction_erasable", no=row.no, seq=seq)
+        if (old[1], old[2]) != (_nothing(kit), None) or old[3] is None
+    ]  # fmt: skip
+    for generation, _, _, undone in taken:
+        if undone is None:
+            tx.run("compaction_undo", no=row.no, generation=generation, at=now, tokens=None)
+            conversations.compacted(tx, row, row.generation)  # each undo has a view of its own
+            boundaries.add(tx, row.no, row.profile, "undo", generation, "undo", now)
+            row = row._replace(view=row.view + 1)
+        tx.run("compaction_erase", no=row.no, generation=generation, body=_nothing(kit))
+    return row, taken
+
+
+def _nothing(kit: Kit) -> bytes:
+    return kit.codec.pack(())
+
+
+def packed(tx: Transaction, after: tuple[int, int], tags: tuple[bytes, bytes], n: int) -> list[Row]:
+    """At most n bodies that are packed in one of two ways."""
+    plain, escaped = tags
+    return tx.rows(
+        "compaction_packed", no=after[0], seq=after[1], plain=plain, escaped=escaped, limit=n
+    )
+
+
+def repack(tx: Transaction, no: int, generation: int, new: bytes) -> None:
+    """The same body, packed in another way."""
+    tx.run("compaction_repack", no=no, seq=generation, new=new)

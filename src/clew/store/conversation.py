@@ -35,12 +35,12 @@ from clew.store import (
     todos,
     turns,
 )
-from clew.store.append import Append
 from clew.store.backend import Transaction
 from clew.store.conversations import Locked
 from clew.store.holders import new_holder
 from clew.store.reader import ConversationReader
 from clew.store.rights import DEFAULT_TTL
+from clew.store.spool.accepting import Opening, Plain
 from clew.store.turn import TurnHandle
 from clew.store.unit import Act
 
@@ -90,9 +90,19 @@ class Conversation(ConversationReader):
 
         With `head`, only onto that head (Stale otherwise). While another's turn is open the
         messages wait in the inbox (`queued`). Keys or uids that are there: the first outcome.
+        Where the store cannot take them (disk full, file replaced or damaged, server away, store
+        closed) they are durable in the spool, and the outcome says why (`spooled`).
         Raises Ended, ReadOnly, KeyReused, BatchConflict, TooLarge.
         """
-        return self._db.write(Append(self._db.kit, self._no, self.id, drafts, head))
+        accepting = Plain(
+            self._db.kit, self.profile, self._no, self.id, drafts, head, self._known_head
+        )
+        appended = self._db.accept(accepting)
+        self._known_head = appended.head
+        return appended
+
+    _known_head: int = 0
+    """Of the last append by this handle: what is in the spool is looked for above it."""
 
     def withdraw(self, number: int) -> bool:
         """Take a waiting message back; False when it was taken or withdrawn already."""
@@ -112,11 +122,15 @@ class Conversation(ConversationReader):
 
         TurnQueued: another holder's turn is open, the messages wait in its inbox. TurnKnown: the
         messages were in the log already. `ttl`: microseconds of silence after which others may
-        take over; renew at a third of it. Stale: the head is another one.
+        take over; renew at a third of it. Stale: the head is another one. Spooled: the store
+        cannot take the messages; they will wait in the inbox.
         """
         holder = holder or new_holder()
-        unit = turns.Begin(self._db.kit, self._no, self.id, drafts, holder, ttl, key, call, head)
-        begun = self._db.write(unit)
+        accepting = Opening(
+            self._db.kit, self.profile, self._no, self.id, drafts, holder, ttl, key, call, head,
+            self._known_head,
+        )  # fmt: skip
+        begun = self._db.accept(accepting)
         return self._handle(begun) if isinstance(begun, TurnBegun) else begun
 
     def resume_turn(self, *, holder: str | None = None, ttl: int = DEFAULT_TTL) -> TurnHandle:
@@ -138,7 +152,7 @@ class Conversation(ConversationReader):
         return self._locked(interrupt, lambda tx, row: turns.ended_at(tx, row, now))
 
     def _handle(self, begun: TurnBegun) -> TurnHandle:
-        return TurnHandle(self._db, self._no, begun)
+        return TurnHandle(self._db, self._no, begun, self.profile)
 
     def answer_call(
         self, call_id: str, allow: bool, *, always: bool = False, by: str | None = None

@@ -55,6 +55,7 @@ class Locked(NamedTuple):
     message_count: int
     waiting: int
     title_locked: int
+    deleting: int
     clock: int | None
     """The store's own clock at the lock (see Kit.store_time)."""
 
@@ -97,6 +98,14 @@ def number_of(tx: Transaction, profile: str | None, conversation: str) -> int:
     """The inner number of an id; ids of another profile are NotFound."""
     row = tx.row("conversation_no", id=conversation)
     if row is None or (profile is not None and row[1] != profile):
+        raise NotFound("conversation", conversation)
+    return row[0]
+
+
+def whole_number_of(tx: Transaction, profile: str, conversation: str) -> int:
+    """As `number_of`, for what may be in the bin, or on its way out."""
+    row = tx.row("conversation_whole", id=conversation)
+    if row is None or row[1] != profile:
         raise NotFound("conversation", conversation)
     return row[0]
 
@@ -171,6 +180,8 @@ def create(
         generation=generation,
         meta=kit.json("meta", new.meta),
     )
+    if not inserted and tx.row("conversation_no", id=id) is None:
+        raise KeyReused(id, None, "conversation")  # in the bin, or on its way out
     no = number_of(tx, profile, id)
     if inserted:
         prompts.use(tx, no, prompt, toolset)
@@ -362,8 +373,18 @@ def inherit_records(tx: Transaction, origin: int, branch: int) -> None:
 
 
 def bin(tx: Transaction, row: Locked, now: int) -> None:
-    """Begin a deletion: the conversation is gone for everybody, its rows follow in steps."""
+    """Into the bin: nobody finds the conversation any more, and nothing of it is gone."""
     tx.run("conversation_bin", no=row.no, at=now)
+
+
+def unbin(tx: Transaction, row: Locked) -> None:
+    """Out of the bin, as it was."""
+    tx.run("conversation_unbin", no=row.no)
+
+
+def doom(tx: Transaction, row: Locked, now: int) -> None:
+    """Begin a deletion: nobody restores the conversation any more, its rows follow in steps."""
+    tx.run("conversation_doom", no=row.no, at=now)
 
 
 def lower_base(tx: Transaction, no: int, base: int, origin: int | None) -> None:
@@ -396,3 +417,32 @@ def info(tx: Transaction, no: int) -> ConversationInfo:
     if row is None or row[36] is not None:
         raise NotFound("conversation", str(no))
     return info_of(row)
+
+
+def texts(tx: Transaction, no: int) -> tuple[str | None, ...]:
+    """title_user, title_llm, title_derived, preview, cwd, git_root, git_branch, meta."""
+    return tx.rows("conversation_texts", no=no)[0]
+
+
+def erase(
+    tx: Transaction, row: Locked, title: str | None, derived: str | None, preview: str | None
+) -> Locked:
+    """What the list shows of messages, made anew after some were erased; the view moves."""
+    tx.run(
+        "conversation_erase", no=row.no, title_user=title, title_derived=derived, preview=preview
+    )
+    return row._replace(view=row.view + 1)
+
+
+def forget(tx: Transaction, row: Locked) -> Locked:
+    """All that it says of itself, with the prompts it points at; the view moves."""
+    tx.run("conversation_forget", no=row.no)
+    return row._replace(view=row.view + 1)
+
+
+def place(tx: Transaction, profile: str, id: str) -> tuple[int, str, str, int | None, int, int]:
+    """(no, id, kind, origin, base, head); NotFound."""
+    row = tx.row("conversation_place", id=id, profile=profile)
+    if row is None:
+        raise NotFound("conversation", id)
+    return row[0], row[1], row[2], row[3], row[4], row[5]

@@ -31,7 +31,7 @@ PATIENCE = 30.0
 SQL = parse(read("upkeep.sql") + read("upkeep.sqlite.sql"))
 """The statements of backup, restore and doctor, by name."""
 
-_SIDES = ("", "-wal", "-shm", "-journal", ".turn", ".gate")
+_SIDES = ("", "-wal", "-shm", "-journal", ".turn", ".gate", ".admit")
 
 
 class Contents(NamedTuple):
@@ -76,6 +76,38 @@ def copy_file(reading: apsw.Connection, target: Path, progress: Progress | None)
     """Copy what a connection sees into an empty file, whatever state it is in."""
     with closing(connection(target)) as writing, copying(reading, writing) as copy:
         run(copy, progress)
+
+
+def read_back(copy: Path, expected: Contents | None, dest: Path) -> Contents:
+    """Read every page of a copy and compare what it holds; gives that. Corrupt: the copy is then
+    kept beside `dest`, under the name that the error gives."""
+    try:
+        with closing(connection(copy)) as opened:
+            found = query(opened, SQL["integrity"])[0][0]
+            held = contents(opened) if found == "ok" else None
+            if held is not None and held == expected:
+                return held
+    except Corrupt:
+        found = "a page is damaged"
+    damaged = dest.with_name(f"{dest.name}.damaged-{os.urandom(4).hex()}")
+    os.rename(copy, damaged)
+    raise Corrupt(
+        f"the copy does not read back clean ({found}), so the store or the disk is damaged. "
+        f"The copy was kept as {damaged}; run `clew doctor`"
+    )
+
+
+def stamp_of(copy: Path) -> str | None:
+    """Which life of which store this is."""
+    with closing(connection(copy)) as opened:
+        return dict(query(opened, SQL["meta"])).get("stamp")
+
+
+def page_size_of(copy: Path) -> int:
+    """Page size of a database that nobody has open."""
+    with copy.open("rb") as file:
+        size = int.from_bytes(file.read(18)[16:], "big")
+    return 65536 if size == 1 else size
 
 
 @contextmanager
@@ -183,7 +215,7 @@ def publish(partial: Path, dest: Path, force: bool) -> None:
         raise InputError(f"{dest} was made meanwhile; give another name") from None
     except OSError as error:
         raise StoreError(f"cannot name the copy {dest}: {error.strerror}") from error
-    _sync_folder(dest.parent)
+    sync_folder(dest.parent)
 
 
 def _link(partial: Path, dest: Path) -> None:
@@ -197,7 +229,7 @@ def _link(partial: Path, dest: Path) -> None:
         os.rename(partial, dest)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make a new name durable, where folders can be synced."""
     if hasattr(os, "O_DIRECTORY"):
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

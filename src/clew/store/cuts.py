@@ -160,3 +160,8 @@ def visible_count(
     """How many messages a reader sees in 1..last: no hidden ones, no replaced ones."""
     count = sum(end - start + 1 for _, start, end in log.ranges(parts, cuts, 1, last))
     return count - sum(1 for seq in log.replacing(tx, parts) if not hidden(cuts, seq))
+
+
+def erase(tx: Transaction, no: int, person: str | None = None) -> None:
+    """Who cut; a `person`: only those by this one."""
+    tx.run("cut_erase", no=no, person=person)

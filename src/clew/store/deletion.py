@@ -1,9 +1,10 @@
 """Deleting a conversation: in bounded steps, each a unit of its own, taking nothing else with it.
 
-The first step bins it: from then on nobody finds it. Its branches then take over the rows they
-inherit, highest first, each step copying rows with their blobs and lowering the branch's base in
-one transaction, so a branch reads the same before, between and after. Then its own rows go, newest
-first; last the records. What a crash interrupts, `pending` finds and the next call goes on with.
+The first step takes it from everybody, also from the bin: nobody restores it any more. Its branches
+then take over the rows they inherit, highest first, each step copying rows with their blobs and
+lowering the branch's base in one transaction, so a branch reads the same before, between and after.
+Then its own rows go, newest first; last the records. What a crash interrupts, `pending` finds and
+the next call goes on with.
 Invariant: I-16.
 """
 
@@ -12,12 +13,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from clew.errors import NotFound
 from clew.store import (
-    aliases,
     approvals,
     attempts,
-    bindings,
     blobs,
     boundaries,
     calls,
@@ -34,6 +32,7 @@ from clew.store import (
     turns,
 )
 from clew.store.backend import Backend, Transaction
+from clew.store.bin import hide, lock_keys_and_row
 from clew.store.changes import note
 from clew.store.kit import Kit
 from clew.store.unit import Once
@@ -49,42 +48,43 @@ _RECORDS: tuple[Callable[[Transaction, int], None], ...] = (
 
 
 class Begin(Once[int]):
-    """The unit that bins a conversation; gives its number."""
+    """The unit that begins the deletion of a conversation; gives its number.
 
-    def __init__(self, kit: Kit, profile: str, conversation: str) -> None:
+    `binned_by`: only if it is in the bin since then or longer; 0 if it is not. Asked under the
+    lock, so what somebody restores at the same time is restored or deleted, never both."""
+
+    def __init__(
+        self, kit: Kit, profile: str, conversation: str, binned_by: int | None = None
+    ) -> None:
         self._kit, self._profile, self._conversation = kit, profile, conversation
+        self._binned_by = binned_by
 
     def is_stored(self, tx: Transaction) -> bool:
         row = conversations.lock_whole(tx, self._first or 0)
-        return row is None or row.binned_at is not None
+        return row is None or bool(row.deleting)
 
     def run(self, tx: Transaction) -> int:
-        profile, id, now = self._profile, self._conversation, self._kit.clock.now()
         no = self._begun(tx)
-        if no is None:
-            no = conversations.number_of(tx, profile, id)
-            bindings.unbind(tx, profile, id)  # locked before the conversation, as everywhere
-            row = conversations.lock_whole(tx, no)
-            if row is None:
-                raise NotFound("conversation", id)
-            if row.binned_at is None:
-                row = turns.interrupt(tx, self._kit, row, now, "deleted")
-                aliases.tombstone(tx, profile, id)
-                conversations.bin(tx, row, now)
-                note(tx, id, profile, "deleted", now, "{}")
+        if no is not None:
+            return no if self._binned_by is None else 0  # another is at it
+        no, row = lock_keys_and_row(tx, self._profile, self._conversation)
+        by = self._binned_by
+        if by is not None and (row.binned_at is None or row.binned_at > by):
+            return 0
+        if row.binned_at is None:
+            row = hide(tx, self._kit, row)
+        conversations.doom(tx, row, self._kit.clock.now())
         return no
 
     def _begun(self, tx: Transaction) -> int | None:
-        """The number, if a call that was interrupted has binned it: the deletion goes on."""
-        for no, binned, owner in tx.rows("conversation_binned"):
-            if (binned, owner) == (self._conversation, self._profile):
-                return no
-        return None
+        """The number, if a call that was interrupted has begun: the deletion goes on."""
+        row = tx.row("conversation_whole", id=self._conversation)
+        return row[0] if row is not None and row[1] == self._profile and row[3] else None
 
 
 def pending(tx: Transaction) -> list[int]:
     """Conversations whose deletion has begun and not ended."""
-    return [row[0] for row in tx.rows("conversation_binned")]
+    return [row[0] for row in tx.rows("conversation_deleting")]
 
 
 def finish(backend: Backend, kit: Kit, no: int) -> None:

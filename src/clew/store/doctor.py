@@ -30,7 +30,8 @@ def diagnose(
     try:
         doctor = for_server("clew.store.doctor_postgres")
     except StoreError as error:
-        return [Finding("error", "psycopg", str(error), "pip install 'clew[postgres]'")]
+        remedy = "pip install 'clew[postgres]'"
+        return [Finding("error", "psycopg", str(error), remedy, code="psycopg.missing")]
     return list(doctor.diagnose(place))
 
 

@@ -10,11 +10,12 @@ from contextlib import suppress
 from glob import escape
 from pathlib import Path
 
+from clew.store import filesystem
 from clew.store.findings import Finding, size_text
+from clew.store.wal_holders import lost_by
 
 LOW_DISK = 100 << 20
 """Bytes."""
-NETWORK = frozenset({"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "fuse.sshfs", "ncpfs"})
 
 
 def no_file(store: Path) -> Iterator[Finding]:
@@ -24,12 +25,14 @@ def no_file(store: Path) -> Iterator[Finding]:
             "error", "file", f"{store} is gone, but its -wal is there",
             "Bring the file back from where it was moved to; if it is lost, move the -wal away "
             "and restore a backup",
+            code="file.gone",
         )  # fmt: skip
         return
     yield Finding(
         "warn", "file", f"there is no store at {store}",
         "Nothing is wrong if you have not added a conversation yet: `clew import --discover`, or "
         "opening the store from Python, makes it. Else give the right path (--store, CLEW_STORE)",
+        code="file.missing",
     )  # fmt: skip
 
 
@@ -46,12 +49,14 @@ def permissions(store: Path) -> Iterator[Finding]:
         yield Finding(
             "warn", "permissions", f"others may read or write {', '.join(open_to_others)}",
             f"chmod 600 {' '.join(open_to_others)}",
+            code="permissions.open",
         )  # fmt: skip
     for name, what in ((store, "store"), (store.parent, "folder")):
         if not os.access(name, os.W_OK):
             yield Finding(
                 "error", "permissions", f"you may not write to the {what} {name}",
                 "Run as the user who owns it, or change its owner (chown)",
+                code="permissions.write",
             )  # fmt: skip
             return
     if not open_to_others:
@@ -60,30 +65,29 @@ def permissions(store: Path) -> Iterator[Finding]:
 
 def folder(store: Path) -> Iterator[Finding]:
     """Whether SQLite's locks work where the store lies."""
-    kind = file_system(store.parent.resolve())
-    if kind in NETWORK:
+    kind = filesystem.file_system(store.parent.resolve())
+    if filesystem.is_network(kind):
         yield Finding(
             "error", "folder", f"the store lies on a network file system ({kind})",
-            "Move it to a local disk: several machines on one file will damage it",
+            "Move it to a local disk (`clew copy`), or to PostgreSQL: several machines on one file "
+            "will damage it",
+            code="folder.network",
         )  # fmt: skip
 
 
-def file_system(folder: Path) -> str | None:
-    """Kind of the file system a folder is on; None where that is not told."""
-    try:
-        lines = Path("/proc/self/mounts").read_text("utf-8", "replace").splitlines()
-    except OSError:
-        return None
-    best, kind = "", None
-    for line in lines:
-        fields = line.split()
-        if len(fields) < 3:
-            continue
-        point = fields[1].replace("\\040", " ")
-        inside = folder == Path(point) or Path(point) in folder.parents
-        if inside and len(point) >= len(best):
-            best, kind = point, fields[2]
-    return kind
+def holders(store: Path) -> Iterator[Finding]:
+    """Whether somebody works on in a -wal that has no name any more."""
+    lost = lost_by(os.path.realpath(store))
+    if lost is not None:
+        pid, name = lost
+        yield Finding(
+            "error", "holders",
+            f"{name} was deleted while process {pid} had the store open: its newest commits are "
+            f"only there",
+            "Let that process end by itself, which saves them (no kill -9), and open the store "
+            "nowhere else before",
+            code="holders.wal-deleted",
+        )  # fmt: skip
 
 
 def disk(store: Path) -> Iterator[Finding]:
@@ -93,11 +97,13 @@ def disk(store: Path) -> Iterator[Finding]:
         yield Finding(
             "error", "disk", f"{size_text(free)} are free on the disk; writes will soon fail",
             "Free some space, or move the store to another disk",
+            code="disk.full",
         )  # fmt: skip
     elif free < 2 * size:
         yield Finding(
             "warn", "disk", f"{size_text(free)} are free, the store has {size_text(size)}",
             "Free some space: a restore keeps the old store beside the new one",
+            code="disk.low",
         )  # fmt: skip
     else:
         yield Finding("ok", "disk", f"{size_text(free)} are free")
@@ -105,17 +111,21 @@ def disk(store: Path) -> Iterator[Finding]:
 
 def leftovers(store: Path) -> Iterator[Finding]:
     """Files beside the store that nobody needs, or that nobody should delete."""
-    stale = [*_beside(store, ".restore-*"), *_beside(store, ".partial-*")]
+    stale = [
+        *_beside(store, ".restore-*"), *_beside(store, ".partial-*"), *_beside(store, ".repair-*")
+    ]  # fmt: skip
     if stale:
         names = " ".join(str(name) for name in stale)
         yield Finding(
-            "warn", "leftovers", f"an interrupted backup or restore left {names}",
+            "warn", "leftovers", f"an interrupted backup, restore or repair left {names}",
             f"If none is running: rm {names}",
+            code="leftovers.interrupted",
         )  # fmt: skip
     if os.path.exists(f"{store}-journal"):
         yield Finding(
             "warn", "leftovers", f"{store}-journal lies beside the store, which clew never makes",
             "Another program has changed the store; do not delete the journal, run clew verify",
+            code="leftovers.journal",
         )  # fmt: skip
     kept = sorted(store.parent.glob(f"{escape(store.stem)}.replaced-*{store.suffix}"))
     if kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from clew.errors import ClewError, StoreError
-from clew.store import doctor_rows, doctor_server, postgres_migrate
+from clew.store import doctor_rows, doctor_server, doctor_spool, postgres_migrate
 from clew.store.address import Address
 from clew.store.findings import Ask, Finding, counted, size_text
 from clew.store.postgres_driver import Connection
@@ -29,6 +29,7 @@ def diagnose(address: Address) -> Iterator[Finding]:
             "error", "server", str(error),
             "Mend what the message names: the URL (CLEW_STORE, --store), the server, or its "
             "pg_hba.conf",
+            code="server.unreachable",
         )  # fmt: skip
 
 
@@ -41,11 +42,13 @@ def _inside(address: Address, connection: Connection) -> Iterator[Finding]:
         schema = list(_schema(connection))
     except StoreError as error:
         remedy = "Name a database of clew's own in the URL, or use a user who may read this one"
-        yield Finding("error", "schema", str(error), remedy)
+        yield Finding("error", "schema", str(error), remedy, code="schema.unreadable")
         return
     yield from schema
-    if postgres_migrate.meta_of(connection) is None:
+    meta = postgres_migrate.meta_of(connection)
+    if meta is None:
         return
+    yield from doctor_spool.look(None, meta.get("store_id"))
     for subject, look in _looks(address):
         yield from _careful(subject, look, ask)
 
@@ -69,7 +72,8 @@ def _careful(subject: str, look: Callable[[Ask], Iterator[Finding]], ask: Ask) -
     try:
         yield from look(ask)
     except StoreError as error:
-        yield Finding("error", subject, str(error), "Mend what the message names, then look again")
+        remedy = "Mend what the message names, then look again"
+        yield Finding("error", subject, str(error), remedy, code="server.partial")
 
 
 def _server(address: Address, ask: Ask) -> Finding:
@@ -81,6 +85,7 @@ def _server(address: Address, ask: Ask) -> Finding:
             "warn", "server", f"{what}: a standby, which can be read only",
             "Name the primary; a URL with several hosts and target_session_attrs=read-write finds "
             "it",
+            code="server.standby",
         )  # fmt: skip
     if read_only:
         return Finding(
@@ -88,6 +93,7 @@ def _server(address: Address, ask: Ask) -> Finding:
             f"{what}: default_transaction_read_only is on, which hosts pass by and `clew migrate` "
             f"does not",
             "Set it off for this user and database (ALTER ROLE, ALTER DATABASE)",
+            code="server.read-only",
         )  # fmt: skip
     return Finding("ok", "server", what)
 
@@ -108,6 +114,7 @@ def network(connection: Connection) -> Finding:
     return Finding(
         "warn", "network", f"what goes to {host} and back is not encrypted",
         "Turn on `ssl` in the server, and add sslmode=verify-full to the URL",
+        code="network.plain",
     )  # fmt: skip
 
 
@@ -118,12 +125,14 @@ def _durability(ask: Ask) -> Iterator[Finding]:
         yield Finding(
             "error", "durability", "fsync is off: a loss of power damages the database",
             "ALTER SYSTEM SET fsync = on; SELECT pg_reload_conf();",
+            code="durability.fsync",
         )  # fmt: skip
     if pages != "on":
         yield Finding(
             "error", "durability",
             "full_page_writes is off: a loss of power can leave pages that are half written",
             "ALTER SYSTEM SET full_page_writes = on; SELECT pg_reload_conf();",
+            code="durability.pages",
         )  # fmt: skip
     if (fsync, pages) == ("on", "on"):
         sums = "pages have checksums" if checksums == "on" else "pages have no checksums"
@@ -136,7 +145,8 @@ def _schema(connection: Connection) -> Iterator[Finding]:
     """Whether this is a store, of which schema, and whether its numbers fit the server."""
     meta = postgres_migrate.meta_of(connection)
     if meta is None:
-        yield Finding("warn", "schema", "the database holds no store yet", "clew migrate")
+        what = "the database holds no store yet"
+        yield Finding("warn", "schema", what, "clew migrate", code="schema.none")
         return
     later = doctor_rows.newer(meta, postgres_migrate.newest())
     missing = postgres_migrate.pending(connection)
@@ -147,6 +157,7 @@ def _schema(connection: Connection) -> Iterator[Finding]:
         yield Finding(
             "warn", "schema", f"schema {meta['schema_version']}; not applied yet: {names}",
             "clew migrate, as the owner of the tables",
+            code="schema.pending",
         )  # fmt: skip
     else:
         yield Finding("ok", "schema", f"schema {meta['schema_version']}, as this clew writes it")
@@ -157,6 +168,7 @@ def _schema(connection: Connection) -> Iterator[Finding]:
             "error", "schema",
             "the store comes from another server, by a dump, and its numbers do not go on here",
             "clew migrate --restored, once, as the owner of the tables",
+            code="schema.restored",
         )  # fmt: skip
 
 
@@ -167,6 +179,7 @@ def _indexes(ask: Ask) -> Iterator[Finding]:
             "error", "integrity",
             f"{counted(len(names), 'index', 'indexes')} cannot be used: {', '.join(names)}",
             "; ".join(f"REINDEX INDEX CONCURRENTLY {name}" for name in names),
+            code="integrity.index",
         )  # fmt: skip
     else:
         yield Finding("ok", "integrity", "every index can be used; `clew verify` reads all rows")
@@ -190,6 +203,7 @@ def _search(ask: Ask) -> Iterator[Finding]:
             f"the index has format {format}, of a newer clew; this one knows {FORMAT}, and reads "
             f"the log instead",
             "pip install -U clew",
+            code="search.newer",
         )  # fmt: skip
     elif format < FORMAT or not Mark(*mark).fits(Log(*ask("search_store")[0])):
         yield Finding("ok", "search", "the index is of another log or format; a search rebuilds it")

@@ -30,6 +30,7 @@ def moved(meta: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(
             "error", "schema", f"the store was moved to {meta['moved_to']}, and is sealed here",
             "Open that one: change --store or CLEW_STORE",
+            code="schema.moved",
         )  # fmt: skip
 
 
@@ -39,6 +40,7 @@ def unfinished(meta: Mapping[str, str]) -> Iterator[Finding]:
         yield Finding(
             "error", "schema", "the store is a copy that is not finished",
             "Run `clew copy` again, which goes on where it stopped; or delete it",
+            code="schema.unfinished",
         )  # fmt: skip
 
 
@@ -50,6 +52,7 @@ def newer(meta: Mapping[str, str], ours: int) -> Finding | None:
             "error", "schema",
             f"schema {version} was written by a newer clew; this one knows {ours}",
             "pip install -U clew",
+            code="schema.newer",
         )  # fmt: skip
     if version > ours:
         return Finding(
@@ -81,6 +84,7 @@ def _turns(ask: Ask, now: int) -> Iterator[Finding]:
             f"{counted(len(stale), 'turn')} open, though nobody runs {_it(stale)}: {_named(stale)}",
             "The host's recovery, or the next message, ends each as interrupted; "
             "by hand: conversation.interrupt_turn()",
+            code="turns.abandoned",
         )  # fmt: skip
     else:
         yield Finding(
@@ -97,6 +101,7 @@ def _waiting(ask: Ask) -> Iterator[Finding]:
             "warn", "inbox",
             f"{counted(total, 'message')} wait, though no turn is open: {_named(named)}",
             "The next turn takes them; a host finds them at its start (profile.unfinished())",
+            code="inbox.waiting",
         )  # fmt: skip
 
 
@@ -107,6 +112,7 @@ def _deletions(ask: Ask, maintain: str) -> Iterator[Finding]:
             "warn", "deletions",
             f"the deletion of {counted(count, 'conversation')} was interrupted",
             f"Nobody finds them any more; to free their space: {maintain}",
+            code="deletions.interrupted",
         )  # fmt: skip
 
 
@@ -121,6 +127,7 @@ def _dictionary(ask: Ask, maintain: str) -> Finding:
         "warn", "dictionary",
         f"none, though there are {messages:,} messages: the store is larger than it need be",
         f"To train one: {maintain}",
+        code="dictionary.missing",
     )  # fmt: skip
 
 

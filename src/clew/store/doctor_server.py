@@ -62,6 +62,7 @@ def connections(ask: Ask, address: Address) -> Iterator[Finding]:
                 f"{used} of {most} connections of {owner} are in use; a host takes up to {wanted}",
                 "Raise max_connections (or the limit of the user or database), lower pool_size in "
                 "the URL, or put PgBouncer between (pooler=transaction)",
+                code="connections.low",
             )  # fmt: skip
             return
     _, most, used = limits[0]
@@ -71,12 +72,18 @@ def connections(ask: Ask, address: Address) -> Iterator[Finding]:
     )
 
 
+_AS_OWNER = re.compile(
+    r"copy_|meta_erasure_|dictionary_drop|blob_drop|model_call_unprompt|\w+_(erase|repack|forget)"
+)
+"""Names of statements that only the owner of the tables runs."""
+
+
 def needed() -> Mapping[str, set[str]]:
     """What a host must be allowed to do with each table that it writes: what its statements do.
-    Those of `clew copy` do more, as the owner."""
+    Those of a copy and of an erasure do more, as the owner."""
     rights: dict[str, set[str]] = defaultdict(set)
     for name, statement in statements().items():
-        if name.startswith("copy_"):
+        if _AS_OWNER.match(name):
             continue
         text = statement.text.decode()
         for verb, table in _WRITE.findall(text):
@@ -104,11 +111,13 @@ def rights(ask: Ask) -> Iterator[Finding]:
         yield Finding(
             "error", "rights", f"the user lacks {', '.join(missing[:SHOWN])}{more}",
             f"GRANT them, as the owner of the tables; {_ROLES}",
+            code="rights.missing",
         )  # fmt: skip
     if has:
         yield Finding(
             "warn", "rights", f"the user {' and '.join(has[:2])}, which no host needs",
             f"Give hosts a user of their own; {_ROLES}",
+            code="rights.excessive",
         )  # fmt: skip
     elif owner and not missing:
         yield Finding(
@@ -137,12 +146,14 @@ def transactions(ask: Ask) -> Iterator[Finding]:
             "warn", "transactions", f"open: {', '.join(found[:SHOWN])}{more}",
             "They hold back search, follow and vacuum. End them: SELECT pg_terminate_backend(..), "
             "ROLLBACK PREPARED ..; idle_in_transaction_session_timeout prevents them",
+            code="transactions.open",
         )  # fmt: skip
     elif held > MANY_HELD_BACK:
         yield Finding(
             "warn", "transactions",
             f"one is open since {held:,} others began; this user does not see whose it is",
             "Look as a member of pg_read_all_stats",
+            code="transactions.hidden",
         )  # fmt: skip
     else:
         yield Finding("ok", "transactions", "none is open for long")
@@ -156,6 +167,7 @@ def vacuum(ask: Ask) -> Iterator[Finding]:
             "error", "vacuum", f"the oldest row is {age:,} transactions old; at 2,100,000,000 the "
             "server takes no more writes",
             "VACUUM (FREEZE) the database, and look why autovacuum does not",
+            code="vacuum.late",
         )  # fmt: skip
 
 

@@ -14,18 +14,20 @@ import apsw
 
 from clew.clock import Clock, SystemClock
 from clew.errors import Corrupt, StoreError
-from clew.store import doctor_files, doctor_rows, doctor_search, migrate
+from clew.store import doctor_files, doctor_rows, doctor_search, doctor_spool, migrate
 from clew.store.copying import SQL
 from clew.store.findings import Ask, Finding, size_text
 from clew.store.search.file import bytes_on_disk
 from clew.store.search.index import Store as Log
 from clew.store.sqlite_connections import check_version
 from clew.store.sqlite_driver import FileConnection, query, translate
+from clew.store.vacuum import INCREMENTAL, KEPT
 
 LARGE_WAL = 64 << 20
 """Bytes."""
 _LOOKS = (
-    doctor_files.permissions, doctor_files.folder, doctor_files.disk, doctor_files.leftovers,
+    doctor_files.permissions, doctor_files.folder, doctor_files.holders, doctor_files.disk,
+    doctor_files.leftovers,
 )  # fmt: skip
 
 
@@ -36,14 +38,18 @@ def diagnose(store: Path, clock: Clock | None = None) -> list[Finding]:
         return [*found, *doctor_files.no_file(store)]
     for look in _LOOKS:
         found.extend(_careful(look, store))
+    found.extend(doctor_spool.look(store, None))
     try:
         header = migrate.examine(str(store))
     except StoreError as error:
-        remedy = "Restore a backup (clew restore), or give the path of a store"
-        return [*found, Finding("error", "file", str(error), remedy)]
+        remedy = (
+            "If it was a store: `clew repair` saves what is left, or restore a backup (clew "
+            "restore). Else give the path of a store"
+        )
+        return [*found, Finding("error", "file", str(error), remedy, code="file.not-a-store")]
     if header.empty:
         remedy = "Delete it, or open it from Python, which makes a store of it"
-        return [*found, Finding("warn", "file", f"{store} is empty", remedy)]
+        return [*found, Finding("warn", "file", f"{store} is empty", remedy, code="file.empty")]
     found.append(Finding("ok", "file", f"{store}, {size_text(store.stat().st_size)}"))
     found.extend(_inside(store, header.wal, clock or SystemClock()))
     return found
@@ -59,19 +65,22 @@ def _inside(store: Path, wal: bool, clock: Clock) -> Iterator[Finding]:
             yield from doctor_rows.moved(meta)
             yield from doctor_rows.unfinished(meta)
             yield _pages(ask)
+            yield from _space(ask)
             yield from doctor_rows.look(ask, f"clew.open({str(store)!r})", clock.now())
             log = Log(meta.get("store_id"), meta.get("stamp"), *ask("last_ids")[0])
     except Corrupt as error:
         yield Finding(
             "error", "integrity", f"a page of the file is damaged ({error.__cause__})",
-            "Stop what writes to it, copy the file to a safe place, then restore the newest "
-            "backup (clew restore)",
+            "Stop what writes to it, then `clew repair`, which saves what is left and changes "
+            "nothing; or restore the newest backup (clew restore)",
+            code="integrity.damaged",
         )  # fmt: skip
         return
     except StoreError as error:
         yield Finding(
             "error", "integrity", f"the store cannot be read: {error}",
             "Mend what the message names; the log itself may be unharmed",
+            code="integrity.unreadable",
         )  # fmt: skip
         return
     yield from _search(f"{store}.search", log)
@@ -88,6 +97,7 @@ def _search(path: str, log: Log) -> Iterator[Finding]:
         yield Finding(
             "warn", "search", f"the search file cannot be read: {error.__cause__ or error}",
             f"Delete it; the next search makes it anew: rm {path}",
+            code="search.unreadable",
         )  # fmt: skip
 
 
@@ -101,13 +111,26 @@ def _schema(meta: Mapping[str, str]) -> Finding:
     return Finding("ok", "schema", f"schema {version}, as this clew writes it")
 
 
+def _space(ask: Ask) -> Iterator[Finding]:
+    """Of a file that cannot give back what is free in it."""
+    mode, free, pages = ask("space")[0]
+    if mode != INCREMENTAL and free > pages // KEPT:
+        yield Finding(
+            "warn", "space", f"{free:,} of {pages:,} pages are free, and this file cannot become "
+            "smaller: it was made without auto_vacuum",
+            "New messages take them. For a smaller file: `clew repair`, which writes it anew",
+            code="space.kept",
+        )  # fmt: skip
+
+
 def _pages(ask: Ask) -> Finding:
     found = [str(row[0]) for row in ask("quick_check")]
     if found != ["ok"]:
         return Finding(
             "error", "integrity", f"the file is damaged: {'; '.join(found)}",
-            "Stop what writes to it, copy the file to a safe place, then restore the newest "
-            "backup (clew restore)",
+            "Stop what writes to it, then `clew repair`, which saves what is left and changes "
+            "nothing; or restore the newest backup (clew restore)",
+            code="integrity.damaged",
         )  # fmt: skip
     total, unused = ask("sizes")[0]
     spare = f", {size_text(unused)} of them unused" if unused else ""
@@ -141,7 +164,7 @@ def _library() -> Iterator[Finding]:
     try:
         check_version(version)
     except StoreError as error:
-        yield Finding("error", "sqlite", str(error), "pip install -U apsw")
+        yield Finding("error", "sqlite", str(error), "pip install -U apsw", code="sqlite.unsafe")
     else:
         yield Finding("ok", "sqlite", f"SQLite {version}, APSW {apsw.apsw_version()}")
 
@@ -151,8 +174,8 @@ def _journal(store: Path, wal: bool) -> Iterator[Finding]:
     if not wal:
         yield Finding(
             "error", "journal", "the store is not in WAL mode: another program has changed that",
-            f"Close all that has it open, then: python -c \"import apsw; "
-            f"apsw.Connection({str(store)!r}).execute('PRAGMA journal_mode = WAL')\"",
+            "Close all that has it open, then `clew migrate --wal`",
+            code="journal.mode",
         )  # fmt: skip
         return
     size = 0
@@ -163,6 +186,7 @@ def _journal(store: Path, wal: bool) -> Iterator[Finding]:
             "warn", "journal", f"the write-ahead log has {size_text(size)}",
             "A reader has been open for long, or a very large write went through. It is merged "
             "when the last process closes the store: restart long-running ones",
+            code="journal.large",
         )  # fmt: skip
     else:
         yield Finding("ok", "journal", f"WAL mode, log {size_text(size)}")
@@ -176,4 +200,5 @@ def _careful(look: Callable[[Path], Iterator[Finding]], store: Path) -> Iterator
         yield Finding(
             "error", "file", f"cannot look at {error.filename or store}: {error.strerror}",
             "Check the permissions of the file and of its folder",
+            code="file.unreadable",
         )  # fmt: skip

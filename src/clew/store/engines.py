@@ -9,6 +9,7 @@ from types import ModuleType
 from clew.errors import StoreError
 from clew.store.address import Address
 from clew.store.backend import Backend
+from clew.store.migrations import Progress
 
 PATIENCE = 30.0
 """Seconds that a call may wait before Busy or Unavailable."""
@@ -20,11 +21,12 @@ class NoStore(StoreError):
 
 def open_backend(
     place: Address | Path, *, create: bool = True, patience: float = PATIENCE,
-    unfinished: bool = False,
+    unfinished: bool = False, wait: bool = False, progress: Progress | None = None,
 ) -> Backend:  # fmt: skip
     """The engine for a place. `create`: make a store if there is none; else NoStore. `unfinished`:
-    also a copy that is not finished, for who finishes it; else StoreError."""
-    backend = _opened(place, create, patience)
+    also a copy that is not finished, for who finishes it; else StoreError. `wait`: as long as
+    `patience` for a server that is away. `progress`: told of migrations."""
+    backend = _opened(place, create, patience, wait, progress)
     if backend.meta.unfinished and not unfinished:
         backend.close()
         raise StoreError(
@@ -34,17 +36,23 @@ def open_backend(
     return backend
 
 
-def _opened(place: Address | Path, create: bool, patience: float) -> Backend:
+def _opened(
+    place: Address | Path, create: bool, patience: float, wait: bool, progress: Progress | None
+) -> Backend:
     if isinstance(place, Address):
         module = for_server("clew.store.postgres")
-        return module.PostgresBackend(place, patience=patience, create=create)
+        return module.PostgresBackend(
+            place, patience=patience, create=create, wait=wait, progress=progress
+        )
     if create:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     elif not place.exists():
         raise NoStore(
             f"there is no store at {place}; `clew list` says how to begin, --store names another"
         )
-    return import_module("clew.store.sqlite").SqliteBackend(place, patience=patience, create=create)
+    return import_module("clew.store.sqlite").SqliteBackend(
+        place, patience=patience, create=create, progress=progress
+    )
 
 
 def for_server(module: str) -> ModuleType:

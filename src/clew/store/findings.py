@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from clew.store.backend import Row
 
@@ -15,12 +16,18 @@ Level = Literal["ok", "warn", "error"]
 
 
 class Finding(Struct, frozen=True):
-    """One fact about a store. `remedy` says what to do; None: there is nothing to do."""
+    """One fact about a store. `remedy` says what to do; None: there is nothing to do. `code` is
+    for machines, and stays what it is; docs/operating/monitoring.md has all."""
 
     level: Level
     subject: str
     what: str
     remedy: str | None = None
+    code: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.code:
+            force_setattr(self, "code", f"{self.subject}.{self.level}")
 
 
 def size_text(size: int) -> str:

@@ -32,3 +32,13 @@ def close(tx: Transaction, no: int, state: str, now: int) -> bool:
 
 def delete(tx: Transaction, no: int) -> None:
     tx.run("goal_delete", no=no)
+
+
+def erase(tx: Transaction, no: int, number: int, text: str) -> None:
+    """Put this text in the place of one."""
+    tx.run("goal_erase", no=no, number=number, text=text)
+
+
+def texts(tx: Transaction, no: int) -> list[tuple[int, str]]:
+    """(number, text) of all, closed ones too."""
+    return [(row[0], row[1]) for row in tx.rows("goal_texts", no=no)]

@@ -132,3 +132,29 @@ def carry(tx: Transaction, kit: Kit, row: Locked, to: Locked) -> Locked:
 
 def delete(tx: Transaction, no: int) -> None:
     tx.run("inbox_delete", no=no)
+
+
+def erasable(tx: Transaction, no: int) -> list[Row]:
+    """All of a conversation: (number, parts, key, author, meta, seq, state)."""
+    return tx.rows("inbox_erasable", no=no)
+
+
+def authored(tx: Transaction, profile: str, author: str) -> list[int]:
+    """Conversations whose inbox has messages of an author."""
+    return [row[0] for row in tx.rows("inbox_authored", profile=profile, author=author)]
+
+
+def erase(tx: Transaction, no: int, number: int, parts: bytes) -> None:
+    """What a message was while it waited."""
+    tx.run("inbox_erase", no=no, number=number, parts=parts, mark=log.MARK)
+
+
+def packed(tx: Transaction, after: tuple[int, int], tags: tuple[bytes, bytes], n: int) -> list[Row]:
+    """At most n messages that are packed in one of two ways."""
+    plain, escaped = tags
+    return tx.rows("inbox_packed", no=after[0], seq=after[1], plain=plain, escaped=escaped, limit=n)
+
+
+def repack(tx: Transaction, no: int, number: int, new: bytes) -> None:
+    """The same parts, packed in another way."""
+    tx.run("inbox_repack", no=no, seq=number, new=new)

@@ -49,5 +49,10 @@ def release(tx: Transaction, kit: Kit, right: JobRight, done: bool) -> bool:
     return row[:2] == (None, right.fence)  # given back before
 
 
+def forget(tx: Transaction, prefix: str, name: str) -> None:
+    """Forget all jobs whose names begin so, but this one."""
+    tx.run("job_forget", prefix=prefix, size=len(prefix), name=name)
+
+
 def all_of(tx: Transaction) -> tuple[Job, ...]:
     return tuple(Job(*row) for row in tx.rows("job_all"))

@@ -11,8 +11,10 @@ from itertools import repeat
 from typing import NamedTuple
 
 from clew.domain.cuts import Cut, hidden, visible_ranges
+from clew.domain.erasure import ERASED_META
 from clew.domain.messages import Appended, Message
 from clew.domain.parts import call_ids
+from clew.domain.values import json_text
 from clew.errors import BatchConflict, InputError, KeyReused, NotFound
 from clew.store import blobs
 from clew.store.backend import Row, Transaction, Value
@@ -24,6 +26,9 @@ from clew.store.kit import Kit
 
 Segment = tuple[int, int, int]
 """(conversation number, first seq, last seq): a stretch of one numbering, in one conversation."""
+
+MARK = json_text(ERASED_META) or ""
+"""The meta of a tombstone, as the trigger on `message` has it."""
 
 SCAN = 500
 """Rows read at once when a uid is looked for backwards."""
@@ -399,3 +404,39 @@ def backwards(tx: Transaction, codec: Codec, pieces: Sequence[Segment]) -> Itera
             step = read_some(tx, codec, [(no, first, last)], 50, backward=True)
             yield from step
             last = step[-1].seq - 1 if step else first - 1
+
+
+# ------------------------------------------------------------------ erasure
+
+
+def authored(tx: Transaction, profile: str, author: str, after: int, upto: int) -> list[Row]:
+    """Conversations after < no <= upto with messages of an author: (no, id, kind, origin, how many,
+    how many messages of people are not the author's)."""
+    return tx.rows("message_authored", profile=profile, author=author, after=after, upto=upto)
+
+
+def erasable(
+    tx: Transaction, no: int, first: int, last: int, limit: int, author: str | None = None
+) -> list[Row]:
+    """Messages that are no tombstones: (seq, id, parts, key, author, meta, turn, api_group)."""
+    return tx.rows(
+        "message_erasable", no=no, first=first, last=last, mark=MARK, author=author, limit=limit
+    )
+
+
+def erase(tx: Transaction, no: int, seq: int, parts: bytes) -> None:
+    """The one change that a committed message knows (I-23)."""
+    tx.run("message_erase", no=no, seq=seq, parts=parts, mark=MARK)
+
+
+def packed(tx: Transaction, after: tuple[int, int], tags: tuple[bytes, bytes], n: int) -> list[Row]:
+    """At most n messages that are packed in one of two ways."""
+    plain, escaped = tags
+    return tx.rows(
+        "message_packed", no=after[0], seq=after[1], plain=plain, escaped=escaped, limit=n
+    )
+
+
+def repack(tx: Transaction, no: int, seq: int, new: bytes) -> None:
+    """The same parts, packed in another way."""
+    tx.run("message_repack", no=no, seq=seq, new=new)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import apsw
 
-from clew.errors import SchemaTooNew, StoreError
+from clew import startup
+from clew.errors import SchemaTooNew, StoreError, StoreUnusable
 from clew.store import forks, migrations
-from clew.store.migrations import Meta, Migration
+from clew.store.migrations import Meta, Migration, Progress
 from clew.store.sqlite_driver import query, translate
 
 APPLICATION_ID = 0x636C6577
@@ -106,18 +107,23 @@ def migrate(
     connection: apsw.Connection,
     steps: Sequence[Migration],
     random: Callable[[int], bytes] = os.urandom,
+    progress: Progress | None = None,
 ) -> Meta:
-    """Make a new file a store, or bring an old store up to date. The connection is for writing."""
+    """Make a new file a store, or bring an old store up to date. The connection is for writing.
+
+    All steps and the version row are one transaction: whatever ends it in between, a crash too,
+    leaves the old schema, and the next opening begins anew."""
     if query(connection, "SELECT count(*) FROM sqlite_schema") == [(0,)]:
         _found(connection)
     elif query(connection, "PRAGMA journal_mode") != [("wal",)]:
-        raise StoreError(
-            "the store is not in WAL mode; something has changed it. `clew doctor` tells more."
+        raise StoreUnusable(
+            "the store is not in WAL mode: another program has changed that. Close all that has it "
+            "open, then `clew migrate --wal` changes it back"
         )
     connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 0)  # dropping a rebuilt table would act
     query(connection, "BEGIN IMMEDIATE")
     try:
-        meta = current(connection, steps) or _apply(connection, steps, random)
+        meta = current(connection, steps) or _apply(connection, steps, random, progress)
         query(connection, "COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -129,25 +135,35 @@ def migrate(
 def _found(connection: apsw.Connection) -> None:
     """Mark an empty file as ours before all else, so that the mark is in the file itself and not
     only in its -wal; then WAL, which is there for good."""
-    query(connection, f"PRAGMA application_id = {APPLICATION_ID}")
+    # As one: a first page without the mark would be another program's, for a second starter and,
+    # after a crash, for ever. Not IMMEDIATE, which would make the page before its kind is chosen.
+    query(
+        connection,
+        "BEGIN; PRAGMA auto_vacuum = INCREMENTAL; "
+        f"PRAGMA application_id = {APPLICATION_ID}; COMMIT",
+    )
     mode = query(connection, "PRAGMA journal_mode = WAL")
     if mode != [("wal",)]:
         raise StoreError(f"this file system does not let SQLite use WAL (mode {mode[0][0]!r})")
 
 
 def _apply(
-    connection: apsw.Connection, steps: Sequence[Migration], random: Callable[[int], bytes]
-) -> Meta:
+    connection: apsw.Connection, steps: Sequence[Migration], random: Callable[[int], bytes],
+    progress: Progress | None,
+) -> Meta:  # fmt: skip
     """Apply what is missing. Inside the transaction: a second starter finds it done."""
     found = connection.table_exists("main", "meta")
     before = int(_record(connection)["schema_version"]) if found else 0
-    for migration in steps:
-        if migration.number > before:
-            try:
-                query(connection, migration.read())
-            except StoreError as error:
-                error.add_note(f"in migration {migration.name}")
-                raise
+    missing = migrations.missing(steps, before)
+    startup.report("bringing the store up to date", migrations.SECONDS)
+    for number, migration in enumerate(missing, 1):
+        if progress is not None:
+            progress(number, len(missing), migration.name)
+        try:
+            query(connection, migration.read())
+        except StoreError as error:
+            error.add_note(f"in migration {migration.name}")
+            raise
     if before and (orphans := query(connection, "PRAGMA foreign_key_check")):
         raise StoreError(f"migrating from {before} leaves {len(orphans)} rows without their parent")
     query(connection, _SET, ("schema_version", str(steps[-1].number)))

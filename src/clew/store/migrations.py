@@ -16,6 +16,9 @@ from typing import NamedTuple
 
 from clew.errors import StoreMoved
 
+SECONDS = 600.0
+"""That bringing a store up to date may take at the start of a process (`startup.report`)."""
+
 _FOLDER = os.path.join(os.path.dirname(__file__), "sql", "migrations")
 _NAME = re.compile(r"(\d{4})_(pre|post)_\w+\.(\w+)\.sql")
 
@@ -28,6 +31,10 @@ class Migration(NamedTuple):
     """A `post` file: code that does not know it may not write any more."""
     name: str
     read: Callable[[], str]
+
+
+Progress = Callable[[int, int, str], None]
+"""Told before each step that is applied: which one it is, of how many, and its name."""
 
 
 class Meta(NamedTuple):
@@ -66,6 +73,11 @@ def known(dialect: str) -> Sequence[Migration]:
 def floor(steps: Sequence[Migration]) -> int:
     """The oldest schema whose code may still write after these steps."""
     return max([step.number for step in steps if step.breaks], default=1)
+
+
+def missing(steps: Sequence[Migration], version: int) -> Sequence[Migration]:
+    """The steps that a store of this schema has not seen."""
+    return [step for step in steps if step.number > version]
 
 
 def _read(name: str) -> str:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from clew.domain.erasure import ERASED, names_person
 from clew.domain.turns import Delivered, DeliveryState
 from clew.errors import InputError
 from clew.store.backend import Row, Transaction
@@ -167,3 +168,20 @@ def _delivered(row: Row) -> Delivered:
         conversation=row[1], number=row[2], turn=row[3], route=row[4], payload=json_value(row[5]),
         state=row[6], attempts=row[7], next_at=row[8], error=row[9],
     )  # fmt: skip
+
+
+def texts(tx: Transaction, no: int) -> list[Row]:
+    """All of a conversation: (number, turn, route, payload, error)."""
+    return tx.rows("outbox_texts", no=no)
+
+
+def erase(tx: Transaction, no: int, number: int, route: str) -> None:
+    """What was to be sent; what was not sent yet fails. `route` takes the route's place."""
+    tx.run("outbox_erase", no=no, number=number, route=route)
+
+
+def erase_to(tx: Transaction, no: int, person: str) -> None:
+    """What went to a person, by the route."""
+    for number, _, route, _, _ in texts(tx, no):
+        if names_person(route, person):
+            erase(tx, no, number, ERASED)

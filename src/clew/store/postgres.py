@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib import import_module
 from time import monotonic, sleep
@@ -27,6 +27,7 @@ from clew.store.address import Address
 from clew.store.backend import Unit
 from clew.store.engines import PATIENCE
 from clew.store.forks import watch
+from clew.store.migrations import Meta, Progress
 from clew.store.postgres_driver import (
     Contention,
     Demoted,
@@ -42,7 +43,9 @@ from clew.store.postgres_session import Command, Session
 from clew.store.postgres_transaction import PostgresTransaction
 
 if TYPE_CHECKING:
+    from clew.store.needles import Needles
     from clew.store.threads import Threads
+    from clew.store.values import FileTrace, StoredValue
 
 T = TypeVar("T")
 
@@ -54,17 +57,25 @@ class PostgresBackend:
     """`Backend` on one PostgreSQL database.
 
     `patience`: seconds that a call may wait for a lock, a connection or the server's return, before
-    Busy or Unavailable. `create`: make a store of an empty database; else NoStore.
+    Busy or Unavailable. `create`: make a store of an empty database; else NoStore. `wait`: opening
+    waits for a server that is away, too, as later calls do. `progress` is told of migrations.
     """
 
-    several: ClassVar = False
+    several: bool = False
+    trouble: ClassVar = None
+    """A server that is away may be back at the next call: nothing stops for good."""
 
     def __init__(
-        self, address: Address, *, patience: float = PATIENCE, create: bool = True
-    ) -> None:
+        self, address: Address, *, patience: float = PATIENCE, create: bool = True,
+        wait: bool = False, progress: Progress | None = None,
+    ) -> None:  # fmt: skip
         self._address, self._patience = address, patience
-        with closing(connect(address, patience)) as connection:
-            self.meta = postgres_migrate.prepare(connection, create=create)
+
+        def prepare() -> Meta:
+            with closing(connect(address, patience)) as connection:
+                return postgres_migrate.prepare(connection, create=create, progress=progress)
+
+        self.meta = _patiently(prepare, patience if wait else 0.0)
         self._schema = postgres_migrate.newest()
         self._pool = Pool(address, patience)
         self._setup = Command("setup", session(address, patience)) if address.pooled else None
@@ -112,6 +123,19 @@ class PostgresBackend:
     async def wait_async(self, token: int, seconds: float) -> None:
         """As `wait`, without blocking the loop."""
         await self._listener.wait_async(token, seconds)
+
+    def scrub(self) -> tuple[str, ...]:
+        """VACUUM the store's tables; gives what keeps old bytes beyond that."""
+        return import_module("clew.store.postgres_scrub").scrub(self._address, self._patience)
+
+    def values(self) -> Iterator[StoredValue]:
+        """Every text and every bytes, on a connection of its own."""
+        self._pool.check()
+        return import_module("clew.store.postgres_scrub").values(self._address, self._patience)
+
+    def file_traces(self, needles: Needles) -> Iterator[FileTrace | int]:
+        """None: the files are the server's."""
+        return iter(())
 
     def close(self) -> None:
         """Wait for the calls under way, then let go of all connections. May be repeated."""
@@ -205,6 +229,20 @@ class PostgresBackend:
                 )
                 self._threads = threads
             return self._threads
+
+
+def _patiently(work: Callable[[], T], patience: float) -> T:
+    """Do it; again while the server is away, restarts or has no connection left. What it refuses
+    for good (a password, a schema) is raised at once."""
+    end, pause = monotonic() + patience, FIRST_PAUSE
+    while True:
+        try:
+            return work()
+        except (Contention, Unavailable):
+            if monotonic() + pause > end:
+                raise
+        sleep(pause * random.uniform(0.5, 1.0))
+        pause = min(pause * 2, LONGEST_PAUSE)
 
 
 def _end(connection: Session) -> None:

@@ -25,6 +25,7 @@ from clew.errors import (
     Unavailable,
 )
 from clew.store.address import Address
+from clew.store.codec import DictionaryGone
 from clew.store.postgres_session import Session
 
 Connection = psycopg.Connection[Any]
@@ -153,6 +154,8 @@ def translate(error: psycopg.Error, where: str = "the server") -> StoreError | I
         return InputError(f"the URL of {where} has a parameter with a bad value: {_reason(error)}")
     if state == "CLEW2":
         return StoreMoved(error.diag.message_primary or "elsewhere")
+    if isinstance(error, errors.IntegrityError) and "(I-23)" in str(error):
+        return DictionaryGone("the dictionary is gone (I-23); the same call may be repeated")
     if isinstance(error, errors.IntegrityError):
         return StoreError(
             f"constraint {error.diag.constraint_name or ''} refused the write ({state})"

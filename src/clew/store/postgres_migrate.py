@@ -13,12 +13,23 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from itertools import takewhile
 
 import psycopg
 
+from clew import startup
 from clew.errors import InputError, SchemaTooNew, StoreError
 from clew.store.engines import NoStore
-from clew.store.migrations import Meta, Migration, floor, known, meta_from
+from clew.store.migrations import (
+    SECONDS,
+    Meta,
+    Migration,
+    Progress,
+    floor,
+    known,
+    meta_from,
+    missing,
+)
 from clew.store.postgres_driver import FOREIGN, OLDEST_SERVER, Connection, query, translate
 
 MOST_PARTITIONS = 1024
@@ -40,8 +51,9 @@ def newest() -> int:
 
 
 def prepare(
-    connection: Connection, steps: Sequence[Migration] | None = None, *, create: bool = True
-) -> Meta:
+    connection: Connection, steps: Sequence[Migration] | None = None, *, create: bool = True,
+    progress: Progress | None = None,
+) -> Meta:  # fmt: skip
     """For opening: make a store of an empty database if told to, add what is missing, or refuse."""
     steps = known("postgres") if steps is None else steps
     _check_server(connection)
@@ -52,14 +64,15 @@ def prepare(
             f"`clew migrate`"
         )
     if found is None or _missing(found, steps):
-        found = _migrate(connection, steps, finish=False, partitions=0)
+        found = _migrate(connection, steps, False, 0, progress)
     _check_ids(connection)
     return _judge(found, steps)
 
 
 def finish(
-    connection: Connection, partitions: int = 0, steps: Sequence[Migration] | None = None
-) -> Meta:
+    connection: Connection, partitions: int = 0, steps: Sequence[Migration] | None = None,
+    progress: Progress | None = None,
+) -> Meta:  # fmt: skip
     """For `clew migrate`: apply all steps. `partitions` of message and blob, in an empty database.
 
     Raises SchemaTooNew, and StoreError if the user may not change tables.
@@ -71,7 +84,7 @@ def finish(
     found = meta_of(connection)
     if found is not None:
         _refuse_newer(found, steps)
-    return _judge(_migrate(connection, steps, finish=True, partitions=partitions), steps)
+    return _judge(_migrate(connection, steps, True, partitions, progress), steps)
 
 
 def pending(
@@ -80,8 +93,7 @@ def pending(
     """The steps that `finish` would apply."""
     steps = known("postgres") if steps is None else steps
     found = meta_of(connection)
-    version = 0 if found is None else int(found["schema_version"])
-    return [step for step in steps if step.number > version]
+    return missing(steps, 0 if found is None else int(found["schema_version"]))
 
 
 def restored(connection: Connection) -> None:
@@ -188,13 +200,14 @@ def _judge(record: dict[str, str], steps: Sequence[Migration]) -> Meta:
 
 
 def _migrate(
-    connection: Connection, steps: Sequence[Migration], finish: bool, partitions: int
-) -> dict[str, str]:
+    connection: Connection, steps: Sequence[Migration], finish: bool, partitions: int,
+    progress: Progress | None,
+) -> dict[str, str]:  # fmt: skip
     """Apply what is missing, in one transaction."""
     for left in range(_TRIES, 0, -1):
         try:
             with connection.transaction():
-                return _apply(connection, steps, finish, partitions)
+                return _apply(connection, steps, finish, partitions, progress)
         except psycopg.errors.InsufficientPrivilege as error:
             raise StoreError(
                 "the store is not there or not up to date, and this user may not make or change "
@@ -210,8 +223,9 @@ def _migrate(
 
 
 def _apply(
-    connection: Connection, steps: Sequence[Migration], finish: bool, partitions: int
-) -> dict[str, str]:
+    connection: Connection, steps: Sequence[Migration], finish: bool, partitions: int,
+    progress: Progress | None,
+) -> dict[str, str]:  # fmt: skip
     connection.execute(_MADE)
     connection.execute("LOCK TABLE meta IN SHARE ROW EXCLUSIVE MODE")
     rows = connection.execute("SELECT name, value FROM meta").fetchall()
@@ -222,11 +236,13 @@ def _apply(
     fresh, applied = version == 0, version
     if fresh:
         _refuse_foreign(connection, steps)
-    for step in steps:
-        if step.number <= version:
-            continue
-        if step.breaks and not (finish or fresh):
-            break  # and all that follow it
+    due = missing(steps, version)
+    if not (finish or fresh):
+        due = list(takewhile(lambda step: not step.breaks, due))
+    startup.report("bringing the store up to date", SECONDS)
+    for number, step in enumerate(due, 1):
+        if progress is not None:
+            progress(number, len(due), step.name)
         if step.breaks and not fresh:
             connection.execute("LOCK TABLE conversation IN EXCLUSIVE MODE")
             # Also for units that lock no conversation, between their guard and their commit.

@@ -7,6 +7,7 @@ from contextlib import closing
 from clew.store import postgres_migrate
 from clew.store.address import Address
 from clew.store.engines import PATIENCE
+from clew.store.migrations import Progress
 from clew.store.postgres_driver import connect
 from clew.store.upgrading import State
 
@@ -25,9 +26,9 @@ class ServerUpgrade:
                 return State(0, pending)
             return State(int(meta["schema_version"]), pending, postgres_migrate.ahead(connection))
 
-    def apply(self, partitions: int) -> int:
+    def apply(self, partitions: int, progress: Progress | None = None) -> int:
         with closing(connect(self._address, PATIENCE)) as connection:
-            postgres_migrate.finish(connection, partitions)
+            postgres_migrate.finish(connection, partitions, progress=progress)
             meta = postgres_migrate.meta_of(connection)
             return 0 if meta is None else int(meta["schema_version"])
 

@@ -20,10 +20,17 @@ class _Kind(NamedTuple):
     hold: str
     lock: str
     delete: str
+    packed: str
+    repack: str
 
 
-_PROMPT = _Kind("prompt_insert", "prompt_hold", "prompt_lock", "prompt_delete")
-_TOOLSET = _Kind("toolset_insert", "toolset_hold", "toolset_lock", "toolset_delete")
+_PROMPT = _Kind(
+    "prompt_insert", "prompt_hold", "prompt_lock", "prompt_delete", "prompt_packed", "prompt_repack"
+)
+_TOOLSET = _Kind(
+    "toolset_insert", "toolset_hold", "toolset_lock", "toolset_delete", "toolset_packed",
+    "toolset_repack",
+)  # fmt: skip
 
 
 def store(
@@ -103,3 +110,17 @@ def toolset_of(tx: Transaction, kit: Kit, no: int) -> ToolSchemas | None:
     """The conversation's tool schemas, in the order they were given."""
     row = tx.row("toolset_of", no=no)
     return None if row is None else kit.codec.value(row[0], tuple[dict[str, Any], ...])
+
+
+def packed(tx: Transaction, tags: tuple[bytes, bytes], n: int) -> list[tuple[_Kind, bytes, bytes]]:
+    """At most n prompts and tool sets that are packed in one of two ways."""
+    return [
+        (kind, row[0], row[1])
+        for kind in (_PROMPT, _TOOLSET)
+        for row in tx.rows(kind.packed, plain=tags[0], escaped=tags[1], limit=n)
+    ]
+
+
+def repack(tx: Transaction, kind: _Kind, digest: bytes, new: bytes) -> None:
+    """The same, packed in another way."""
+    tx.run(kind.repack, hash=digest, new=new)

@@ -21,7 +21,8 @@ from clew.clock import SECOND, Clock, SystemClock
 from clew.config import Limits
 from clew.errors import Busy, Corrupt, InputError, StoreError
 from clew.ids import Ids
-from clew.store import migrate
+from clew.store import dictionary, migrate
+from clew.store.admission import admitted
 from clew.store.codec import Codec
 from clew.store.copying import (
     PATIENCE,
@@ -46,7 +47,7 @@ from clew.store.search.file import identity, replace
 from clew.store.sqlite import SqliteBackend
 from clew.store.sqlite_driver import query
 from clew.store.turnstile import Turnstile
-from clew.store.verify import verify
+from clew.store.verify import Problem, verify
 
 
 class Restored(Struct, frozen=True):
@@ -116,8 +117,8 @@ class Restoration:
         if not self.path.exists():
             create(self.path)
         empty = migrate.examine(str(self.path)).empty
-        kept = None if empty else self._name_for_kept()
-        with _write_turn(self.path):
+        kept = None if empty else name_beside(self.path, "replaced", self._clock)
+        with admitted(self.path, "restore", PATIENCE), write_turn(self.path):
             _copy_into(self._staged, self.path, kept, progress)
         search = f"{self.path}.search"
         replace(search, identity(search))
@@ -126,7 +127,8 @@ class Restoration:
     def _make_ready(self) -> Contents:
         """Bring the copy up to date, verify it, and give it a stamp of its own."""
         try:
-            faults = self._faults()
+            problems = problems_in(self._staged, self._clock)
+            faults = [f"{problem.invariant} {problem.detail}" for problem in problems]
         except Corrupt as error:
             faults = [str(error.__cause__ or error)]
         if faults:
@@ -138,22 +140,27 @@ class Restoration:
             query(copy, SQL["stamp_write"], (os.urandom(16).hex(),))
             return contents(copy)
 
-    def _faults(self) -> list[str]:
-        backend = SqliteBackend(self._staged, create=False)
-        try:
-            kit = Kit(Codec(), Ids(self._clock), self._clock, Limits())
-            problems = verify(Database(backend, kit))
-        finally:
-            backend.close()
-        return [f"{problem.invariant} {problem.detail}" for problem in problems]
 
-    def _name_for_kept(self) -> Path:
-        moment = time.gmtime(self._clock.now() // SECOND)
-        stem = f"{self.path.stem}.replaced-{time.strftime('%Y%m%dT%H%M%SZ', moment)}"
-        kept = self.path.with_name(f"{stem}{self.path.suffix}")
-        while kept.exists():
-            kept = self.path.with_name(f"{stem}-{os.urandom(2).hex()}{self.path.suffix}")
-        return kept
+def problems_in(
+    path: Path, clock: Clock, progress: Progress | None = None
+) -> list[Problem]:  # fmt: skip
+    """The invariants that do not hold in the store at `path`, which nobody else has open."""
+    backend = SqliteBackend(path, create=False)
+    try:
+        codec = Codec(lambda: dictionary.known(backend))
+        return verify(Database(backend, Kit(codec, Ids(clock), clock, Limits())), progress)
+    finally:
+        backend.close()
+
+
+def name_beside(path: Path, what: str, clock: Clock) -> Path:
+    """A new name beside a store, with the time: `agent.replaced-20260501T031500Z.db`."""
+    moment = time.gmtime(clock.now() // SECOND)
+    stem = f"{path.stem}.{what}-{time.strftime('%Y%m%dT%H%M%SZ', moment)}"
+    name = path.with_name(f"{stem}{path.suffix}")
+    while name.exists():
+        name = path.with_name(f"{stem}-{os.urandom(2).hex()}{path.suffix}")
+    return name
 
 
 def _check_live(path: Path) -> None:
@@ -207,7 +214,7 @@ def _keep(live: Path, kept: Path) -> None:
 
 
 @contextmanager
-def _write_turn(path: Path) -> Generator[None, None, None]:
+def write_turn(path: Path) -> Generator[None, None, None]:
     """Inside the store's turnstile: busy writers would starve a restore otherwise."""
     turnstile = Turnstile(os.path.realpath(path))
     deadline = time.monotonic() + PATIENCE

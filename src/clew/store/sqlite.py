@@ -6,33 +6,47 @@ on a snapshot of its own. Nobody opens the database, -wal or -shm except through
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 import time
 import weakref
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import apsw
 
-from clew.errors import Busy, Corrupt, InputError, SchemaTooNew, StoreError
-from clew.store import migrate, queries
+from clew.errors import (
+    Busy,
+    Corrupt,
+    InputError,
+    SchemaTooNew,
+    StoreError,
+    StoreFull,
+    StoreUnusable,
+)
+from clew.store import filesystem, migrate, queries
 from clew.store.backend import Unit
 from clew.store.batch import BatchRunner
 from clew.store.commit import Committer
 from clew.store.forks import watch
 from clew.store.frozen import WRITE_REMEDY, frozen_at, has_unmerged
-from clew.store.guard import FileIdentity, check_stamp
-from clew.store.migrate import Header, Meta, Migration
+from clew.store.guard import Guard, check_stamp
+from clew.store.migrate import Header, Meta, Migration, Progress
 from clew.store.sqlite_connections import Connections, check_version, connect
+from clew.store.sqlite_driver import again
+from clew.store.sqlite_transaction import SqliteTransaction
 from clew.store.sqlite_writer import SqliteWriter
 from clew.store.turnstile import Turnstile
 
 if TYPE_CHECKING:
+    from clew.store.needles import Needles
     from clew.store.tasks import Tasks
+    from clew.store.values import FileTrace, StoredValue
 
 T = TypeVar("T")
 
@@ -63,9 +77,11 @@ class SqliteBackend:
 
     `readers`: idle connections kept for reading. `patience`: seconds that a write may wait for
     its turn, and SQLite for a lock, before Busy. `create`: make the file if there is none.
+    `migrations`: those of this code. `progress`: told of each before it is applied. `mounts`: the
+    system's list of file systems. `pause` sleeps between attempts after a passing I/O error.
     """
 
-    several: ClassVar = True
+    several: bool = True
 
     def __init__(
         self,
@@ -76,37 +92,57 @@ class SqliteBackend:
         create: bool = True,
         statements: Mapping[str, str] | None = None,
         migrations: Sequence[Migration] | None = None,
+        progress: Progress | None = None,
+        mounts: Path = filesystem.MOUNTS,
+        pause: Callable[[float], None] = time.sleep,
     ) -> None:
         check_version(apsw.sqlite_lib_version())
         _check_path(os.fspath(path))
         self.path = os.path.realpath(path)
+        self._frozen = frozen_at(self.path) if os.path.exists(self.path) else None
+        if self._frozen is None:
+            filesystem.check_folder(Path(os.path.dirname(self.path)), mounts)
         _ensure_file(self.path, create)
         header = migrate.examine(self.path)
-        identity = FileIdentity(self.path)
-        self._patience = patience
-        self._frozen = frozen_at(self.path)
+        self._guard = Guard(self.path)
+        if self._frozen is None and not header.empty:
+            self._guard.admit()
+        self._patience, self._pause = patience, pause
         self._turnstile = Turnstile(self.path)
         self._connections = Connections(
             self.path,
             _statements() if statements is None else statements,
             readers,
             patience,
+            self._guard,
+            pause,
             self._frozen,
         )
         try:
-            self.meta = self._open(header, migrations or migrate.known())
+            steps = migrations or migrate.known()
+            self._schema = steps[-1].number
+            self.meta = self._open(header, steps, progress)
+            again(self._start_guard, pause)
         except BaseException:
             self._connections.close()
             self._turnstile.close()
             raise
-        self._writer = SqliteWriter(self._connections.writer, identity, self.meta.stamp)
+        self._writer = SqliteWriter(
+            self._connections.writer, self._guard, self.meta.stamp, self._schema, pause
+        )
         self._committer = Committer(self._writer, self._turnstile, patience=patience)
         self._starting = threading.Lock()
         self._tasks: Tasks | None = None
         self._forgotten = weakref.finalize(
-            self, _release, self._committer, self._connections, self._writer
+            self, _release, self._committer, self._connections, self._writer, self._guard
         )
         watch(self)
+
+    @property
+    def trouble(self) -> StoreError | None:
+        """Why this store writes nothing any more (Quarantined, StoreReplaced, ...); None while all
+        is well. Reads go on as far as they can."""
+        return self._guard.trouble
 
     @property
     def runner(self) -> BatchRunner:
@@ -117,13 +153,21 @@ class SqliteBackend:
         """Run a unit in a transaction, maybe with others; its result is durable on return."""
         if self._frozen is not None:
             raise self._unwritable()
-        return self._committer.write(unit)
+        self._guard.refuse()
+        try:
+            return self._committer.write(unit)
+        except StoreUnusable as error:
+            raise self._guard.explain(error) from error.__cause__
 
     async def write_async(self, unit: Unit[T]) -> T:
         """As `write`, without blocking the loop."""
         if self._frozen is not None:
             raise self._unwritable()
-        return await self._for_tasks().write(unit)
+        self._guard.refuse()
+        try:
+            return await self._for_tasks().write(unit)
+        except StoreUnusable as error:
+            raise self._guard.explain(error) from error.__cause__
 
     def read(self, reader: Unit[T]) -> T:
         """Run a reader on one snapshot. Reads may nest; each has its own.
@@ -133,8 +177,7 @@ class SqliteBackend:
         connections = self._connections
         transaction = connections.take()
         try:
-            transaction.begin("BEGIN")
-            check_stamp(transaction, self.meta.stamp)  # also takes the snapshot
+            again(lambda: self._snapshot(transaction), self._pause)
             result = reader(transaction)
             connections.check_frozen()
             return result
@@ -143,6 +186,11 @@ class SqliteBackend:
             raise
         finally:
             connections.give_back(transaction)
+
+    def _snapshot(self, transaction: SqliteTransaction) -> None:
+        transaction.end()
+        transaction.begin("BEGIN", self._pause)
+        check_stamp(transaction, self.meta.stamp, self._schema)  # this is what takes it
 
     async def read_async(self, reader: Unit[T]) -> T:
         """As `read`, in a small pool of threads."""
@@ -162,19 +210,36 @@ class SqliteBackend:
         """Sleep, in the loop."""
         await self._for_tasks().sleep(seconds)
 
+    def scrub(self) -> tuple[str, ...]:
+        """Write the file anew (VACUUM) and cut its -wal; gives the copies that lie beside it."""
+        if self._frozen is not None:
+            raise self._unwritable()
+        return import_module("clew.store.sqlite_scrub").scrub(self.path, self._patience)
+
+    def values(self) -> Iterator[StoredValue]:
+        """Every text and every bytes, on a connection of its own."""
+        self._connections.check()
+        return import_module("clew.store.sqlite_scrub").values(self._connections.reader())
+
+    def file_traces(self, needles: Needles) -> Iterator[FileTrace | int]:
+        """Pieces found in the database and its -wal, read through SQLite's own file system."""
+        self._connections.check()
+        return import_module("clew.store.sqlite_scrub").traces(self.path, needles)
+
     def close(self) -> None:
         """Wait for the units in the queue, then release everything. A clean close of the last
         store on a file leaves it without a -wal. May be repeated."""
         tasks, self._tasks = self._tasks, None
         if tasks is not None:
             tasks.close()
-        _release(self._committer, self._connections, self._writer)
+        _release(self._committer, self._connections, self._writer, self._guard)
         self._forgotten.detach()
 
     def forked(self) -> None:
         """In the child of a fork: refuse, and leave what belongs to the parent alone."""
         self._starting = threading.Lock()
         self._tasks = None
+        self._guard.disown()
         self._connections.disown()
         self._writer.disown()
 
@@ -188,7 +253,9 @@ class SqliteBackend:
             self._tasks = tasks
             return tasks
 
-    def _open(self, header: Header, migrations: Sequence[Migration]) -> Meta:
+    def _open(
+        self, header: Header, migrations: Sequence[Migration], progress: Progress | None
+    ) -> Meta:
         """The store's own record. The common case, a file that is up to date, is one SELECT on
         the connection that the first read will use."""
         if header.wal:
@@ -200,9 +267,21 @@ class SqliteBackend:
         with self._turn():
             writer = connect(self.path, self._patience, writer=True)
             try:
-                return migrate.migrate(writer, migrations)
+                return migrate.migrate(writer, migrations, progress=progress)
             finally:
                 writer.close(True)
+
+    def _start_guard(self) -> None:
+        """Have the guard remember what was opened; the connection stays for the first read."""
+        if self._frozen is not None:
+            return
+        transaction = self._connections.take()
+        try:
+            again(lambda: self._snapshot(transaction), self._pause)
+            self._guard.identity.see_wal()
+            self._guard.witness.start(transaction.layout(), self.meta.stamp)
+        finally:
+            self._connections.give_back(transaction)
 
     def _current(self, migrations: Sequence[Migration]) -> Meta | None:
         """The record of a store that is up to date; its connection is kept for the first read."""
@@ -210,7 +289,9 @@ class SqliteBackend:
             reader = self._connections.reader()
             try:
                 meta = migrate.current(reader, migrations)
-            except BaseException:
+            except BaseException as error:
+                if isinstance(error, Corrupt):  # the -wal is evidence, and may be all there is
+                    reader.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 reader.close(True)
                 raise
         except StoreError as error:
@@ -233,10 +314,10 @@ class SqliteBackend:
         )
 
     def _unwritable(self) -> StoreError:
-        return StoreError(
+        return StoreUnusable(
             f"{self.path} can only be read: its folder takes no writes from this user. "
-            f"{WRITE_REMEDY}"
-        )
+            f"{WRITE_REMEDY}", "EACCES",
+        )  # fmt: skip
 
     @contextmanager
     def _turn(self) -> Generator[None, None, None]:
@@ -280,12 +361,17 @@ def _ensure_file(path: str, create: bool) -> None:
         except FileExistsError:
             pass  # another process was faster
         except OSError as error:
-            raise StoreError(f"cannot create {path}: {error.strerror}") from error
+            kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreUnusable
+            reason = errno.errorcode.get(error.errno or 0)
+            raise kind(f"cannot create {path}: {error.strerror}", reason) from error
 
 
-def _release(committer: Committer, connections: Connections, writer: SqliteWriter) -> None:
-    """Close what a store has, the writer last: it moves the -wal into the database. In the child
-    of a fork each of them does nothing."""
+def _release(
+    committer: Committer, connections: Connections, writer: SqliteWriter, guard: Guard
+) -> None:
+    """Close what a store has, the writer last: it moves the -wal into the database, if that is
+    still the one that was opened. In the child of a fork each of them does nothing."""
     committer.close()
+    guard.closing()
     connections.close()
     writer.close()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, cast
 
@@ -12,7 +14,8 @@ import apsw
 from clew.errors import StoreClosed, StoreError
 from clew.store.forks import INHERITED
 from clew.store.frozen import Frozen
-from clew.store.sqlite_driver import FileConnection, query, translate
+from clew.store.guard import Guard
+from clew.store.sqlite_driver import FileConnection, again, query, translate
 from clew.store.sqlite_transaction import SqliteTransaction
 
 STATEMENTS = 320
@@ -29,25 +32,22 @@ def check_version(version: str) -> None:
     number = tuple(int(part) for part in version.split("."))
     if number < (3, 51, 3) or number == (3, 52, 0):
         raise StoreError(
-            f"SQLite {version} can lose commits in WAL mode. Remedy: pip install -U apsw"
+            f"SQLite {version} can lose commits in WAL mode. Remedy: {sys.executable} -m pip "
+            f"install -U apsw"
         )
 
 
 def connect(
-    path: str, patience: float, writer: bool = False, immutable: bool = False
-) -> apsw.Connection:
-    """A connection to an existing file; `immutable` as in FileConnection.
+    path: str, patience: float, writer: bool = False, immutable: bool = False,
+    pause: Callable[[float], None] = time.sleep,
+) -> apsw.Connection:  # fmt: skip
+    """A connection to an existing file; `immutable` as in FileConnection, `pause` as in `again`.
 
     It holds on to itself through a function of its own, in a cycle that nothing but `close`
     breaks: in the child of a fork it must not be closed by the collector or at exit, because the
     close of what SQLite takes for the last connection deletes the -wal, by now maybe another's.
     """
-    try:
-        connection = FileConnection(path, immutable=immutable, statementcachesize=STATEMENTS)
-    except apsw.Error as error:
-        failure = translate(error)
-        failure.add_note(f"while opening {path}")
-        raise failure from error
+    connection = again(lambda: _opened(path, immutable), pause)
     try:
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_FKEY, 1)
@@ -55,13 +55,23 @@ def connect(
         # on: more than running a short one takes. Plans here are made to hold for all values.
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         connection.set_busy_timeout(int(patience * 1000))
-        query(connection, _WRITER if writer else _READER)
+        again(lambda: query(connection, _WRITER if writer else _READER), pause)
     except BaseException:
         connection.close(True)
         raise
     keep: Any = _Keep(connection)
     cast(Any, connection).create_scalar_function("clew_keep", keep, 0)
     return connection
+
+
+def _opened(path: str, immutable: bool) -> apsw.Connection:
+    """SQLite reads the header as it opens a file; where that fails, nothing was opened."""
+    try:
+        return FileConnection(path, immutable=immutable, statementcachesize=STATEMENTS)
+    except apsw.Error as error:
+        failure = translate(error)
+        failure.add_note(f"while opening {path}")
+        raise failure from error
 
 
 class _Keep:
@@ -86,9 +96,13 @@ class Connections:
         statements: Mapping[str, str],
         keep: int,
         patience: float,
+        guard: Guard,
+        pause: Callable[[float], None],
         frozen: Frozen | None = None,
     ) -> None:
         self._path = path
+        self._guard = guard
+        self._pause = pause
         self._statements = statements
         self._keep = keep
         self._patience = patience
@@ -110,16 +124,24 @@ class Connections:
             self._frozen.check()
 
     def reader(self) -> apsw.Connection:
-        """A new connection for reading."""
-        return connect(self._path, self._patience, immutable=self._frozen is not None)
+        """A new connection for reading. Raises StoreReplaced rather than open another file, whose
+        -wal it would make anew."""
+        if self._frozen is None:
+            self._guard.identity.look()
+        return connect(
+            self._path, self._patience, immutable=self._frozen is not None, pause=self._pause
+        )
 
     def writer(self) -> SqliteTransaction:
         """A new connection for writing, which the caller closes."""
-        return SqliteTransaction(connect(self._path, self._patience, True), self._statements)
+        return SqliteTransaction(
+            connect(self._path, self._patience, True, pause=self._pause), self._statements,
+            self._guard,
+        )  # fmt: skip
 
     def adopt(self, connection: apsw.Connection) -> None:
         """Keep a connection that was opened for something else, for the first read."""
-        self._idle.append(SqliteTransaction(connection, self._statements))
+        self._idle.append(SqliteTransaction(connection, self._statements, self._guard))
 
     def take(self) -> SqliteTransaction:
         """A connection for reading; to be given back."""
@@ -129,7 +151,7 @@ class Connections:
                 reader = self._idle.pop()
                 self._lent.add(reader)
                 return reader
-        reader = SqliteTransaction(self.reader(), self._statements)
+        reader = SqliteTransaction(self.reader(), self._statements, self._guard)
         with self._lock:
             self._lent.add(reader)
         return reader
@@ -142,6 +164,8 @@ class Connections:
             if self._refusal is None and not reader.broken and len(self._idle) < self._keep:
                 self._idle.append(reader)
                 return
+        if reader.broken:
+            self._guard.identity.forget_wal()  # it may have been the last one open
         reader.close()
 
     def data_version(self) -> int:
@@ -161,6 +185,8 @@ class Connections:
         for reader in idle:
             reader.close()
         if watcher is not None:
+            if self._guard.keeps_wal:
+                watcher.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             watcher.close(True)
 
     def disown(self) -> None:

@@ -9,27 +9,44 @@ from types import TracebackType
 from clew.clock import Clock
 from clew.config import Limits
 from clew.domain.conversations import ConversationSummary, ListFilter, Page
+from clew.domain.health import Health
 from clew.domain.notes import Job, JobRight
+from clew.domain.retention import Policy, Pruned
 from clew.errors import InputError
 from clew.ids import Ids
-from clew.store import backup, bindings, deletion, dictionary, jobs, listing
+from clew.store import (
+    backup,
+    bindings,
+    deletion,
+    dictionary,
+    erasure_run,
+    jobs,
+    listing,
+    retention,
+)
 from clew.store.database import Database
+from clew.store.health import bring_in_all, health_of
 from clew.store.holders import new_holder
 from clew.store.opening import Parts, open_parts
 from clew.store.profile import Profile
 from clew.store.search import Search
+from clew.store.spool.bringing import Report
+from clew.store.spool.place import spool_of
 from clew.store.verify import Problem, verify
 
 JOB_TTL = 60_000_000
 """Microseconds."""
 INBOUND_DAYS = 30
+DEFAULT_POLICY = Policy()
 
 
 class Store:
     """An open store. One per process and file is enough; threads and tasks may share it."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._db = Database(parts.backend, parts.kit)
+    def __init__(self, parts: Parts, *, spool: bool = True) -> None:
+        size = parts.kit.limits.spool if spool else 0
+        kept = spool_of(parts.place, parts.backend.meta.store_id, size)
+        self._db = Database(parts.backend, parts.kit, kept)
         self._backend = parts.backend
         self._search = parts.search
         self._place = parts.place
@@ -59,15 +76,31 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Release files. Work that was accepted is durable already. Closing twice is harmless."""
+        """Release files. Work that was accepted is durable already. Closing twice is harmless.
+        A message that comes later goes to the spool; any other late work is StoreClosed."""
         try:
             self._search.close()
         finally:
-            self._backend.close()
+            try:
+                self._backend.close()
+            finally:
+                self._db.close()
 
     def profile(self, name: str) -> Profile:
         """A profile; it exists as soon as it has a conversation."""
         return Profile(self._db, self._search, name)
+
+    # ------------------------------------------------------------------ health
+
+    def health(self) -> Health:
+        """How the store is: ok, spooling or stopped, why, and what waits in the spool. Asks
+        neither the store's disk nor its server."""
+        return health_of(self._db)
+
+    def bring_in(self) -> Report:
+        """Bring in what is in the spool, also what is held for a person where that is possible by
+        now; every write does it for the rest. Never raises for what stays: `stopped` says why."""
+        return bring_in_all(self._db)
 
     # ------------------------------------------------------------------ administration
 
@@ -97,8 +130,13 @@ class Store:
         """Copy the store to the new file `dest` while it is in use, and read the copy back.
 
         `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
-        `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt."""
-        return backup.backup(self.path, dest, progress=progress)
+        `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt, and
+        what has stopped this store: Quarantined, StoreReplaced, StoreClosed."""
+        path, trouble = self.path, getattr(self._backend, "trouble", None)
+        if trouble is not None:
+            raise trouble
+        self._db.read(lambda tx: tx.row("stamp_read"))  # raises for one that is closed or replaced
+        return backup.backup(path, dest, progress=progress, stamp=self._backend.meta.stamp)
 
     def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:
         """Take the right to a job that must run once at a time; None while another holds it, or
@@ -118,34 +156,57 @@ class Store:
         """All jobs by name."""
         return self._db.read(jobs.all_of)
 
-    def maintain(self) -> None:
-        """Housekeeping, safe at any time and in several processes: ends deletions that a crash
-        interrupted, forgets old deliveries, trains the compression dictionary once there are
-        enough messages, brings the search file up to date."""
+    def prune(
+        self, policy: Policy | None = None, *, dry_run: bool = False, profile: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Pruned:  # fmt: skip
+        """Close, bin and delete at once what a policy says (None: the default one, of what machines
+        made), one conversation a transaction, and give the space back in small steps; or, with
+        `dry_run`, only say what would go. `progress` counts deletions."""
+        return retention.prune(
+            self._db, self._search, policy or Policy(), profile, dry_run, progress
+        )
+
+    def announced(self, policy: Policy) -> int | None:
+        """When a daily run announced this policy (microseconds); None: not yet."""
+        return self._db.read(lambda tx: retention.announced(tx, policy))
+
+    def maintain(self, policy: Policy | None = DEFAULT_POLICY) -> Pruned | None:
+        """Housekeeping, safe at any time and in several processes: ends erasures and deletions
+        that a crash interrupted, forgets old deliveries, trains the compression dictionary once
+        there are enough messages, brings the search file up to date, and once a day does what the
+        retention policy says (docs/operating/retention.md; None: nothing). Gives what that run did;
+        None if it was not its time."""
         right = self.claim_job("maintain")
         if right is None:
-            return
+            return None
         done = False
         try:
+            erasure_run.resume(self._backend, self._db.kit, self._db.spool, self._search)
             for no in self._db.read(deletion.pending):
                 deletion.finish(self._backend, self._db.kit, no)
             before = self._db.kit.clock.now() - INBOUND_DAYS * 86_400_000_000
             self._db.write(lambda tx: bindings.expire_inbound(tx, before))
             dictionary.train_if_due(self._backend, self._db.kit)
             self._search.catch_up()
+            pruned = None
+            if policy is not None:
+                pruned = retention.daily(self._db, self._search, policy)
             done = True
+            return pruned
         finally:
             self.release_job(right, done=done)
 
 
 def open_store(
     store: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
-    limits: Limits | None = None,
+    limits: Limits | None = None, spool: bool = True,
 ) -> Store:  # fmt: skip
     """Open a store: the path of a file, made if it is not there, or a postgresql:// URL.
 
     Without one: CLEW_STORE, else clew.db in CLEW_HOME, else ~/.clew/clew.db. Raises StoreError
     when it is not a store, Unavailable when the server cannot be reached, SchemaTooNew when a newer
-    clew wrote it.
+    clew wrote it. `spool`: keep messages beside the store while it cannot take them (16 MiB are
+    reserved, `Limits.spool`); without, they are refused.
     """
-    return Store(open_parts(store, clock, ids, limits))
+    return Store(open_parts(store, clock, ids, limits), spool=spool)

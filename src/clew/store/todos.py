@@ -35,3 +35,13 @@ def copy_open(tx: Transaction, origin: int, branch: int) -> None:
 
 def delete(tx: Transaction, no: int) -> None:
     tx.run("todo_delete", no=no)
+
+
+def erase(tx: Transaction, no: int, number: int, text: str) -> None:
+    """Put this text in the place of one."""
+    tx.run("todo_erase", no=no, number=number, text=text)
+
+
+def texts(tx: Transaction, no: int) -> list[tuple[int, str]]:
+    """(number, text)"""
+    return [(row[0], row[1]) for row in tx.rows("todo_all", no=no)]

@@ -33,7 +33,7 @@ _CORES = {
 _PAGED = ("compaction", "turn", "model_call")
 _NEW: Fields = {
     "message_count": 0, "generation": 0, "turn": None, "waiting": 0, "binned_at": None,
-    "prompt_hash": None, "toolset_hash": None,
+    "deleting": 0, "prompt_hash": None, "toolset_hash": None,
 }  # fmt: skip
 """What a conversation begins with, whatever the file says."""
 _NOTES = {"cut": "cut", "compaction": "compacted"}
@@ -155,7 +155,7 @@ class Apply:
         found = tx.row("conversation_no", id=id)
         if found is None:
             raise Refused(
-                f"{id} is being deleted; `clew doctor` says what to do, then import again"
+                f"{id} is in the bin, or being deleted: `clew bin` and `clew doctor` say more"
             )
         if found[1] != self._profile:
             raise KeyReused(id, None, "conversation")

@@ -18,23 +18,26 @@ from clew.domain.turns import (
     TurnState,
 )
 from clew.store import turns
-from clew.store.turns import Record, Step
+from clew.store.spool.accepting import OneStep
+from clew.store.turns import Step
 
 if TYPE_CHECKING:
     from clew.store.database import Database
 
 
 class TurnHandle:
-    """Held by whoever runs the turn. Every write carries the fence; RightLost means: stop."""
+    """Held by whoever runs the turn. Every write carries the fence; RightLost and Spooled mean:
+    stop."""
 
-    def __init__(self, db: Database, no: int, begun: TurnBegun) -> None:
-        self._db, self._no = db, no
+    def __init__(self, db: Database, no: int, begun: TurnBegun, profile: str = "") -> None:
+        self._db, self._no, self._profile = db, no, profile
         self.turn: Turn = begun.turn
         self.right = begun.right
         self.appended: Appended = begun.appended
         """The messages the turn began with."""
         self.call = begun.call
         """Number of the first planned model call."""
+        self._known_head = begun.appended.head
 
     def record(
         self, drafts: Sequence[Draft] = (), *, call: int | None = None,
@@ -84,4 +87,11 @@ class TurnHandle:
         self._db.write(lambda tx: turns.renew(tx, self._db.kit, self._no, self.right))
 
     def _record(self, step: Step) -> tuple[Recorded, TurnEnded | None]:
-        return self._db.write(Record(self._db.kit, self._no, self.right, self.turn.number, step))
+        """Spooled: the store cannot take the step; its messages are durable, the turn stops."""
+        accepting = OneStep(
+            self._db.kit, self._profile, self._no, self.right, self.turn.number, step,
+            self._known_head,
+        )  # fmt: skip
+        recorded, ended = self._db.accept(accepting)
+        self._known_head = recorded.appended.head
+        return recorded, ended

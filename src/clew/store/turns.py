@@ -155,6 +155,16 @@ class Begin(Once[TurnBegun | TurnQueued | TurnKnown]):
         self._uid = kit.ids.uid()
         self._seen: int | None = None
 
+    @property
+    def prepared(self) -> tuple[Prepared, ...]:
+        """The messages as they are written, with their uids."""
+        return self._prepared
+
+    @property
+    def seen(self) -> int | None:
+        """The head at the first run; None before it."""
+        return self._seen
+
     def is_stored(self, tx: Transaction) -> bool:
         if not isinstance(self._first, TurnQueued):
             return tx.row("turn_by_uid", no=self._no, after=0, uid=self._uid) is not None
@@ -265,6 +275,16 @@ class Record(Once[tuple[Recorded, TurnEnded | None]]):
         self._seen: int | None = None
         self._now = 0
         """Of the first run, and so of every run: a turn that ended then was ended by this step."""
+
+    @property
+    def prepared(self) -> tuple[Prepared, ...]:
+        """The messages as they are written, with their uids."""
+        return self._prepared
+
+    @property
+    def seen(self) -> int | None:
+        """The head at the first run; None before it."""
+        return self._seen
 
     def is_stored(self, tx: Transaction) -> bool:
         """Only this holder writes under its fence, so any trace of the step is the whole of it."""
@@ -385,3 +405,10 @@ def renew(tx: Transaction, kit: Kit, no: int, right: Right) -> None:
     if row.turn is None or row.holder is None:
         raise RightLost(row.id, right.fence)
     conversations.renew_right(tx, row, kit.store_time(row.clock))
+
+
+def erase(tx: Transaction, no: int, first: int = 1, last: int = 1 << 62) -> list[Row]:
+    """Keys of turns, and why they ended; gives those of all."""
+    taken = tx.rows("turn_texts", no=no)
+    tx.run("turn_erase", no=no, first=first, last=last)
+    return taken

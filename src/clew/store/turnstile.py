@@ -21,7 +21,8 @@ import mmap
 import os
 import sys
 
-from clew.errors import StoreError
+from clew.errors import StoreFull, StoreUnusable
+from clew.store.admission import CONTENTION
 from clew.store.forks import watch
 from clew.store.frozen import WRITE_REMEDY
 
@@ -67,8 +68,10 @@ else:
         def try_lock(self) -> bool:
             try:
                 fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return False
+            except OSError as error:
+                if error.errno in CONTENTION:
+                    return False
+                raise
             return True
 
         def unlock(self) -> None:
@@ -146,8 +149,14 @@ class Turnstile:
             raise self._failed(error) from error
         return turn, gate, self._mark
 
-    def _failed(self, error: OSError) -> StoreError:
+    def _failed(self, error: OSError) -> StoreUnusable:
         remedy = ""
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             remedy = f". {WRITE_REMEDY}"
-        return StoreError(f"cannot take the write turn of {self._path}: {error.strerror}{remedy}")
+        elif error.errno == errno.ENOLCK:
+            remedy = ". Its file system gives no locks: put the store on a local disk"
+        reason = errno.errorcode.get(error.errno or 0)
+        kind = StoreFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreUnusable
+        return kind(
+            f"cannot take the write turn of {self._path}: {error.strerror}{remedy}", reason
+        )  # fmt: skip

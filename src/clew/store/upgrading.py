@@ -18,7 +18,7 @@ from clew.store.address import Address
 from clew.store.copying import SQL
 from clew.store.doctor_sqlite import quiet
 from clew.store.engines import for_server, open_backend
-from clew.store.migrations import Migration
+from clew.store.migrations import Migration, Progress, missing
 from clew.store.sqlite_driver import query
 
 
@@ -44,9 +44,9 @@ class Upgrade(Protocol):
         """What is there. Writes nothing."""
         ...
 
-    def apply(self, partitions: int) -> int:
+    def apply(self, partitions: int, progress: Progress | None = None) -> int:
         """Apply all steps, to an empty place too; the schema that it has now. Of several at once
-        one does it, and the others find it done."""
+        one does it, and the others find it done. `progress` is told of each before it begins."""
         ...
 
     def restored(self) -> None:
@@ -72,12 +72,12 @@ class FileUpgrade:
             return State(0, migrate.known())
         with closing(quiet(str(self._path))) as connection:
             schema = int(dict(query(connection, SQL["meta"]))["schema_version"])
-        return State(schema, [step for step in migrate.known() if step.number > schema])
+        return State(schema, missing(migrate.known(), schema))
 
-    def apply(self, partitions: int) -> int:
+    def apply(self, partitions: int, progress: Progress | None = None) -> int:
         if partitions:
             raise InputError("partitions are for PostgreSQL; this store is a file")
-        with closing(open_backend(self._path)):
+        with closing(open_backend(self._path, progress=progress)):
             return self.state().schema
 
     def restored(self) -> None:

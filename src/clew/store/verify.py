@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from clew.domain.compactions import Ref, Stub
 from clew.domain.cuts import Cut, in_force_at
+from clew.domain.erasure import tombstone
 from clew.domain.parts import call_ids, unasked_ids
 from clew.errors import Corrupt, NotFound
 from clew.store import attempts, blobs, compactions, conversations, cuts, log, turns
@@ -184,6 +185,8 @@ def _messages(
     for first in range(row.base + 1, row.head + 1, WINDOW):
         last = min(first + WINDOW - 1, row.head)
         for message in log.read(tx, kit.codec, [(row.no, first, last)]):
+            if message.is_erased and message.parts != tombstone(message.parts):
+                yield "I-23", f"seq {message.seq} was erased and still says something"
             for digest in blobs.hashes(message.parts):
                 try:
                     blobs.get(tx, [row.no], digest.hex())

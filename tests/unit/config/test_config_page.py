@@ -19,6 +19,7 @@ SECTIONS: dict[str, type[Struct]] = {
     "models": values.ModelConfig, "price": values.PriceConfig, "limits": values.LimitsConfig,
     "tools": values.ToolsConfig, "mcpServers": values.McpConfig,
     "compaction": values.CompactionConfig, "chat": values.ChatConfig,
+    "retention": values.RetentionConfig, "backup": values.BackupConfig,
 }  # fmt: skip
 
 

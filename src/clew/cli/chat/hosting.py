@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from clew import startup
 from clew.cli.chat.starting import Started, opened
 from clew.cli.hosting import make
 from clew.cli.settings import Settings
@@ -13,6 +14,7 @@ from clew.store.store import Store
 async def start(settings: Settings, config: Config) -> Started:
     """Open the store, made if it is not there, and make the host. No model is looked for yet."""
     store, parts = await opened(settings)
+    startup.report("loading the host")
     profile = store.profile(settings.profile)
     host = make(profile, config)
 

@@ -10,6 +10,7 @@ from functools import partial
 from time import monotonic
 from typing import Any
 
+from clew import startup
 from clew.cli.chat.approve import Questions
 from clew.cli.chat.status import Status
 from clew.cli.chat.terminal import Terminal
@@ -91,7 +92,9 @@ class Running:
             self._questions,
         )
         self._chat = self.terminal.chat = chat
+        startup.report("opening the conversation")
         await chat.begin()
+        startup.ready()
         self.terminal.person = chat
         chat.begun()
         for text, shown_as in (*_first(self._given["text"]), *self._early.sent):

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from clew import startup
 from clew.cli.registry import load
 from clew.cli.settings import Settings
 from clew.config.values import Config
@@ -57,6 +58,7 @@ async def opened(settings: Settings) -> tuple[AsyncStore, Parts]:
     """The store that the options name, made if it is not there."""
 
     def make() -> tuple[AsyncStore, Parts]:
+        startup.report("opening the store")
         parts = open_parts(settings.store, None, None, None)
         parts.kit.codec.learn()
         return AsyncStore(parts), parts

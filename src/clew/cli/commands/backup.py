@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from clew.cli import jsonout
+from clew.cli import jsonout, points_view, scheduled_view
 from clew.cli.asking import agreed, can_ask
 from clew.cli.failures import OK, PROBLEMS
 from clew.cli.params import json_option, yes_option
@@ -29,11 +29,35 @@ RESTORE_INSTEAD = (
 
 
 @click.command("backup")
-@click.argument("dest", metavar="DEST", type=click.Path(path_type=Path))
+@click.argument("dest", metavar="DEST", required=False, type=click.Path(path_type=Path))
 @click.option("--force", is_flag=True, help="Replace DEST if it is there.")
+@click.option(
+    "--incremental", is_flag=True, help="DEST is a folder: add a point to it, of what is new."
+)
+@click.option(
+    "--keep",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="With --incremental: the newest N points stay, older ones go.",
+)
+@click.option("--list", "listed", is_flag=True, help="List the points in the folder DEST.")
+@click.option(
+    "--test",
+    "tested",
+    is_flag=True,
+    help="Restore a point (DEST or DEST@POINT) into a scratch place and verify it.",
+)
+@click.option(
+    "--scheduled",
+    is_flag=True,
+    help="For a timer: what [backup] of the configuration says, if it is due.",
+)
 @json_option
 @click.pass_context
-def backup(ctx: click.Context, dest: Path, force: bool, as_json: bool) -> None:
+def backup(
+    ctx: click.Context, dest: Path | None, force: bool, incremental: bool, keep: int | None,
+    listed: bool, tested: bool, scheduled: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Copy the store while it is in use.
 
     Others may read and write meanwhile. The copy is one moment of the store, is read back before
@@ -41,9 +65,36 @@ def backup(ctx: click.Context, dest: Path, force: bool, as_json: bool) -> None:
     the tools of the server.
     """
     settings = settings_of(ctx)
+    if incremental + listed + tested + scheduled > 1:
+        raise click.UsageError(
+            "--incremental, --list, --test and --scheduled are four things; give one"
+        )
+    if keep is not None and not incremental:
+        raise click.UsageError("--keep is for --incremental")
+    if scheduled:
+        if dest is not None or force:
+            raise click.UsageError("--scheduled takes its folder from the configuration alone")
+        scheduled_view.run(settings, as_json)
+        return
+    if dest is None:
+        raise click.UsageError("give DEST, where to; or --scheduled")
+    if listed:
+        points_view.show_all(settings, dest, as_json)
+        return
+    if tested:
+        points_view.test(settings, dest, as_json)
+        return
     store = settings.file(BACKUP_INSTEAD)
     if not store.exists():
         raise NoStore(f"there is no store at {home_short(store)}; --store PATH names one")
+    if incremental:
+        points_view.add(settings, store, dest, keep, as_json)
+        return
+    _whole(settings, store, dest, force, as_json)
+
+
+def _whole(settings: Settings, store: Path, dest: Path, force: bool, as_json: bool) -> None:
+    """A copy in one file."""
     if dest.exists() and not force:
         raise click.UsageError(
             f"{dest} exists already; give another name, or --force to replace it"
@@ -68,22 +119,31 @@ def backup(ctx: click.Context, dest: Path, force: bool, as_json: bool) -> None:
 def restore(ctx: click.Context, src: Path, yes: bool, as_json: bool) -> int:
     """Put a backup in the place of the store.
 
-    SRC is verified before anything is touched, then you are asked. What is there now is kept as a
+    SRC is a file, or a folder of incremental backups (FOLDER: its newest point; FOLDER@POINT). It
+    is verified before anything is touched, then you are asked. What is there now is kept as a
     file beside the store. Other processes may have the store open: they stop at their next write
     and must open it again.
     """
     settings = settings_of(ctx)
     store = settings.file(RESTORE_INSTEAD)
     can_ask(yes, "restore")
-    with progress(settings.notes, "Verifying") as report:
-        ready = Restoration(store, src, report)
-    with ready:
-        if not yes:
-            _describe(settings, store, ready)
-        if not agreed(f"Restore into {home_short(store)}?", yes):
-            return PROBLEMS
-        with progress(settings.notes, "Restoring") as report:
-            done = ready.apply(report)
+    with points_view.source(settings, store, src) as file:
+        with progress(settings.notes, "Verifying") as report:
+            ready = Restoration(store, file, report)
+        with ready:
+            return _apply(settings, ready, src, yes, as_json)
+
+
+def _apply(
+    settings: Settings, ready: Restoration, src: Path, yes: bool, as_json: bool
+) -> int:  # fmt: skip
+    store = ready.path
+    if not yes:
+        _describe(settings, store, src, ready)
+    if not agreed(f"Restore into {home_short(store)}?", yes):
+        return PROBLEMS
+    with progress(settings.notes, "Restoring") as report:
+        done = ready.apply(report)
     if as_json:
         jsonout.write(settings.screen.stream, {
             "path": str(done.path), "kept": None if done.kept is None else str(done.kept),
@@ -98,10 +158,10 @@ def restore(ctx: click.Context, src: Path, yes: bool, as_json: bool) -> int:
     return OK
 
 
-def _describe(settings: Settings, store: Path, ready: Restoration) -> None:
+def _describe(settings: Settings, store: Path, src: Path, ready: Restoration) -> None:
     held = ready.contents
     newest = "" if held.active_at is None else f", the newest of {moment(held.active_at)}"
     what = f"{counted(held.conversations, 'conversation')}, {counted(held.messages, 'message')}"
-    settings.notes.line(f"{home_short(ready.source)} is in order: {what}{newest}.")
+    settings.notes.line(f"{home_short(src)} is in order: {what}{newest}.")
     if store.exists():
         settings.notes.line("The store that is there now is kept as a file beside it.")

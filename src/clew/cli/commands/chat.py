@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from clew import startup
 from clew.cli.failures import OK
 from clew.cli.model_names import ModelName
 from clew.cli.params import ConversationId
@@ -16,8 +17,9 @@ from clew.cli.settings import Settings, settings_of
 
 HOSTING = "clew.cli.chat.hosting.start"
 """Opens the store and makes the host (`clew.cli.chat.starting.Start`)."""
-CONFIG, RUNNING, STARTING, PLAIN = (
-    "clew.config.loading", "clew.cli.chat.running", "clew.cli.chat.starting", "clew.cli.chat.plain",
+BEGINNING, CONFIG, PULSE, RUNNING, STARTING, PLAIN = (
+    "clew.cli.starting", "clew.config.loading", "clew.cli.pulse", "clew.cli.chat.running",
+    "clew.cli.chat.starting", "clew.cli.chat.plain",
 )  # fmt: skip
 
 
@@ -46,19 +48,23 @@ def command(
     if (resume is not None) + last + new > 1:
         ctx.fail("--resume, --continue and --new exclude each other")
     settings = settings_of(ctx)
+    drawn = settings.screen.is_terminal and _can_draw()
+    beginning: Any = load(BEGINNING)
     given = {"resume": resume, "last": last, "model": model, "text": " ".join(text)}
-    return run(settings, given, HOSTING)
+    with beginning.starting(settings, quiet=drawn):
+        return run(settings, given, HOSTING)
 
 
 def run(settings: Settings, given: dict[str, Any], hosting: str) -> int:
     """A whole chat, on a terminal or in a pipe; gives the exit code."""
     loading: Any = load(CONFIG)
     config = loading.load().config
+    pulse: Any = load(PULSE)
     if settings.screen.is_terminal and _can_draw():
         running: Any = load(RUNNING)
-        asyncio.run(running.Running(settings, config, given, hosting).run())
+        asyncio.run(pulse.living(running.Running(settings, config, given, hosting).run()))
         return OK
-    return asyncio.run(_plain(settings, config, given, hosting))
+    return asyncio.run(pulse.living(_plain(settings, config, given, hosting)))
 
 
 def _can_draw() -> bool:
@@ -71,4 +77,5 @@ async def _plain(settings: Settings, config: Any, given: dict[str, Any], hosting
     starting: Any = load(STARTING)
     plain: Any = load(PLAIN)
     start: Any = await getattr(load(module), name)(settings, config)
+    startup.ready()
     return await plain.run(settings, start, starting.Options(**given))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import click
 
@@ -28,13 +28,16 @@ Doomed = Mapping[str, Sequence[str]]
 @click.command("delete")
 @ids_argument
 @click.option("--keep-sub-agents", is_flag=True, help="Leave the conversations of sub-agents.")
+@click.option("--now", is_flag=True, help="For good, past the bin.")
 @yes_option
 @click.pass_context
-def command(ctx: click.Context, ids: Sequence[str], keep_sub_agents: bool, yes: bool) -> int:
+def command(
+    ctx: click.Context, ids: Sequence[str], keep_sub_agents: bool, now: bool, yes: bool
+) -> int:
     """Delete conversations.
 
     Asks first. Those of their sub-agents go too. Branches keep all that they show.
-    This cannot be undone; archiving can.
+    They go into the bin, from which `clew bin restore` brings them back for 30 days.
     """
     settings = settings_of(ctx)
     with open_profile(settings) as profile:
@@ -44,13 +47,15 @@ def command(ctx: click.Context, ids: Sequence[str], keep_sub_agents: bool, yes: 
         doomed = dict.fromkeys(named, ()) if keep_sub_agents else _doomed(profile, named.values())
         if not yes:
             _list(settings.notes, found.values(), doomed)
-        if not agreed(_question(len(found), sum(map(len, doomed.values()))), yes):
+        if not agreed(_question(len(found), sum(map(len, doomed.values())), now), yes):
             return PROBLEMS
+        act = profile.delete if now else profile.bin
         for id, info in found.items():
-            others = _delete(profile, doomed[id])
-            profile.delete(id)
+            others = _delete(act, doomed[id])
+            act(id)
             settings.screen.line(
-                "Deleted ", (short_id(id), "yellow"), f"  {title_of(info)}",
+                "Deleted " if now else "In the bin: ", (short_id(id), "yellow"),
+                f"  {title_of(info)}",
                 (f"  and {counted(others, 'sub-agent')}" if others else "", "dim"),
             )  # fmt: skip
     return OK
@@ -79,21 +84,21 @@ def _facts(info: ConversationInfo, others: int) -> Iterator[tuple[str, str]]:
         yield f", {counted(others, 'sub-agent')}", "dim"
 
 
-def _question(many: int, others: int) -> str:
+def _question(many: int, others: int, now: bool) -> str:
     what = counted(many, "conversation")
     if others:
         whose = "its" if many == 1 else "their"
         what += f" and {whose} {counted(others, 'sub-agent')}"
-    return f"Delete {what} for good?"
+    return f"Delete {what} for good?" if now else f"Put {what} into the bin?"
 
 
-def _delete(profile: Profile, ids: Sequence[str]) -> int:
+def _delete(act: Callable[[str], object], ids: Sequence[str]) -> int:
     """Delete sub-agents before the conversation by which they are found: an interrupted command
     can be given again. How many were there."""
     deleted = 0
     for id in ids:
         try:
-            profile.delete(id)
+            act(id)
             deleted += 1
         except NotFound:  # by somebody else, meanwhile
             pass

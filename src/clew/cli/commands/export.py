@@ -13,10 +13,13 @@ from clew.cli import jsonout
 from clew.cli.opening import open_profile
 from clew.cli.params import ConversationId, json_option
 from clew.cli.progress import Report, progress
+from clew.cli.redacting import redaction_of
 from clew.cli.registry import VERSION, load
 from clew.cli.settings import Settings, home_short, settings_of
 from clew.clock import SystemClock
+from clew.domain.conversations import ConversationInfo
 from clew.exporters import atif, chat, clew_jsonl, html, html_index, markdown, responses
+from clew.exporters.redaction import info_of, redacted
 from clew.exporters.saving import Write, check, file_name, save
 from clew.exporters.transcript import Transcript, transcript
 from clew.store.findings import counted, size_text
@@ -46,7 +49,13 @@ class Options(Struct, frozen=True):
     branches: bool | None
     delegates: bool | None
     force: bool
+    redact: bool
+    redact_people: bool
     as_json: bool
+
+    @property
+    def redacts(self) -> bool:
+        return self.redact or self.redact_people
 
     def with_branches(self) -> bool:
         """A file of clew's holds the whole family, unless told otherwise."""
@@ -97,6 +106,14 @@ class Written(Struct, frozen=True, omit_defaults=True):
     default=None,
     help="Sub-agents' conversations, too. [only with clew and atif]",
 )
+@click.option(
+    "--redact", is_flag=True,
+    help="Without keys, passwords and home folders, files that are no pictures, signed thinking.",
+)  # fmt: skip
+@click.option(
+    "--redact-people", is_flag=True,
+    help="The same, also without mail addresses, phone numbers, user names and authors.",
+)  # fmt: skip
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @json_option
 @click.pass_context
@@ -111,6 +128,7 @@ def command(ctx: click.Context, **given: Any) -> None:
     clew export --all -o backup.jsonl
     clew export 7c3j4 --format html -o talk.html
     clew export --all --format markdown -o notes/
+    clew export 7c3j4 --format html --redact -o talk.html
     """
     output = given.pop("output")
     options = Options(output=None if output == "-" else output, **given)
@@ -163,6 +181,7 @@ class _Export:
 
     def __init__(self, settings: Settings, profile: Profile, options: Options) -> None:
         self._settings, self._profile, self._options = settings, profile, options
+        self._redaction = redaction_of(settings, options.redact_people) if options.redacts else None
         self._pages: dict[str, str] = {}
         """Names of the files in the folder, by the ids of their conversations."""
 
@@ -192,7 +211,7 @@ class _Export:
         def make(write: Write) -> None:
             write(first)
             with progress(self._settings.notes, "Exporting") as report:
-                found.append(clew_jsonl.write(profile, ids, write, report))
+                found.append(clew_jsonl.write(profile, ids, write, report, self._redaction))
 
         place, size = Path(options.output or ""), 0
         if options.output is None:
@@ -246,7 +265,7 @@ class _Export:
             places = [(ids[0], place)]
         else:
             _make_folder(place)
-            titles = ((id, self._profile.open(id).info().title or "") for id in ids)
+            titles = ((id, self._info(id).title or "") for id in ids)
             places = [(id, place / file_name(title, id, extension)) for id, title in titles]
         listed = [index] if (index := self._index_of(places)) is not None else []
         for path in (*(path for _, path in places), *listed):
@@ -264,8 +283,9 @@ class _Export:
         path = self._index_of(places)
         if path is None:
             return None
-        pages = (html_index.Page(self._profile.open(id).info(), at.name) for id, at in places)
+        pages = (html_index.Page(self._info(id), at.name) for id, at in places)
         title = f"Conversations of {self._profile.name}"
+        title = title if self._redaction is None else self._redaction(title)
 
         def make(write: Write) -> None:
             for piece in html_index.text(title, pages):
@@ -300,7 +320,12 @@ class _Export:
             write(piece.encode("utf-8", "backslashreplace"))
 
     def _source(self, id: str) -> Transcript:
-        return transcript(self._profile.open(id))
+        source = transcript(self._profile.open(id))
+        return source if self._redaction is None else redacted(source, self._redaction)
+
+    def _info(self, id: str) -> ConversationInfo:
+        info = self._profile.open(id).info()
+        return info if self._redaction is None else info_of(info, self._redaction)
 
 
 def _counting(source: Transcript, report: Report) -> Transcript:

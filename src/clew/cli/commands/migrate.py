@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
 
 import click
 
@@ -13,6 +15,7 @@ from clew.cli.params import json_option, yes_option
 from clew.cli.settings import Settings, settings_of
 from clew.errors import InputError
 from clew.store.findings import counted
+from clew.store.migrations import Progress
 from clew.store.upgrading import State, upgrade_of
 
 
@@ -31,12 +34,15 @@ from clew.store.upgrading import State, upgrade_of
 @click.option(
     "--check", is_flag=True, help="Only say what would be done; exits with 1 if anything."
 )
+@click.option(
+    "--wal", is_flag=True, help="A file: back into WAL mode, if another program has changed that."
+)
 @yes_option
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, partitions: int | None, restored: bool, check: bool, yes: bool,
-    as_json: bool,
+    ctx: click.Context, partitions: int | None, restored: bool, check: bool, wal: bool,
+    yes: bool, as_json: bool,
 ) -> int:  # fmt: skip
     """Bring the store up to date, or make one.
 
@@ -44,6 +50,8 @@ def command(
     this does all of it, and asks before what stops them. Several at once do no harm.
     """
     settings = settings_of(ctx)
+    if wal:
+        return _to_wal(settings, as_json)
     upgrade = upgrade_of(settings.place)
     before = upgrade.state()
     if check:
@@ -54,7 +62,7 @@ def command(
         _warn(settings, before.breaks)
         if not agreed("Apply them?", yes):
             return PROBLEMS
-    schema = upgrade.apply(partitions or 0)
+    schema = upgrade.apply(partitions or 0, _telling(settings, before, as_json))
     if restored:
         upgrade.restored()
     if as_json:
@@ -64,6 +72,18 @@ def command(
         })  # fmt: skip
     else:
         _say(settings, before, schema, restored)
+    return OK
+
+
+def _to_wal(settings: Settings, as_json: bool) -> int:
+    if not isinstance(settings.place, Path):
+        raise InputError("--wal is for a store in a file; this one is on a server")
+    changed = import_module("clew.store.sqlite_wal").to_wal(settings.place)
+    if as_json:
+        jsonout.write(settings.screen.stream, {"store": settings.where, "changed": changed})
+    else:
+        what = "is in WAL mode again" if changed else "is in WAL mode; nothing to do"
+        settings.screen.line(f"{settings.where} {what}.")
     return OK
 
 
@@ -105,6 +125,13 @@ def _check(settings: Settings, before: State, as_json: bool) -> int:
         if before.foreign:
             line("  --restored: it comes from another server, by a dump")
     return PROBLEMS if needed else OK
+
+
+def _telling(settings: Settings, before: State, as_json: bool) -> Progress | None:
+    """Each step on standard error before it begins: one may take minutes, and says nothing."""
+    if as_json or not before.schema:
+        return None
+    return lambda number, of, name: settings.notes.line(f"Step {number} of {of}: {name} …")
 
 
 def _warn(settings: Settings, steps: Sequence[str]) -> None:

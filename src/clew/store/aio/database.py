@@ -7,11 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import ParamSpec, TypeVar
 
-from clew.errors import ClewError
+from clew.errors import ClewError, StoreError
 from clew.store import dictionary
 from clew.store.backend import Backend, Unit
+from clew.store.codec import DictionaryGone
 from clew.store.database import Database
 from clew.store.kit import Kit
+from clew.store.spool.accepting import Accepting, is_diverted
+from clew.store.spool.spool import Spool
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,16 +43,49 @@ class AsyncDatabase:
     Each unit of work is one hop: writes join the group commit, reads run in the backend's threads.
     """
 
-    def __init__(self, backend: Backend, kit: Kit) -> None:
-        self.blocking = Database(backend, kit)
+    def __init__(self, backend: Backend, kit: Kit, spool: Spool | None = None) -> None:
+        self.blocking = Database(backend, kit, spool)
         self.backend = backend
         self.kit = kit
+        self.spool = spool
         self._writes = 0
 
     async def write(self, unit: Unit[T]) -> T:
         """Run a unit of work; returns once it is durable. Cancelled before it has begun, it is
         withdrawn; after that, its outcome is awaited first."""
-        result = await self.backend.write_async(unit)
+        if await self._pending():
+            await hop(self.blocking.bring_in)
+        return await self._write(unit)
+
+    async def accept(self, messages: Accepting[T]) -> T:
+        """As Database.accept: files are written in a thread."""
+        if self.spool is None:
+            return await self._write(messages.unit())
+        if await self._pending():
+            await hop(self.blocking.bring_in)
+            before = await hop(self.blocking.behind, messages)
+            if before is not None:
+                return await hop(self.blocking.divert, messages, before)
+        try:
+            return await self._write(messages.unit())
+        except StoreError as error:
+            if not (is_diverted(error) and messages.has_messages):
+                raise
+            return await hop(self.blocking.divert, messages, error)
+
+    async def _pending(self) -> bool:
+        """Whether messages wait in the spool: a glance, but for the first time."""
+        spool = self.spool
+        if spool is None:
+            return False
+        return spool.pending() if spool.opened else await hop(spool.pending)
+
+    async def _write(self, unit: Unit[T]) -> T:
+        try:
+            result = await self.backend.write_async(unit)
+        except DictionaryGone:
+            await hop(self.kit.codec.learn)  # the same call packs with the new one
+            raise
         self._writes += 1
         if self._writes % dictionary.EVERY == 0:
             with suppress(ClewError):  # the unit is durable; training is tried again later
@@ -63,3 +99,7 @@ class AsyncDatabase:
     async def read(self, reader: Unit[T]) -> T:
         """Run a reader on one snapshot."""
         return await self.backend.read_async(reader)
+
+    def close(self) -> None:
+        """As Database.close."""
+        self.blocking.close()

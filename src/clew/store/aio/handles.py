@@ -5,6 +5,7 @@ from __future__ import annotations
 from clew.store.aio.conversation import AsyncConversation
 from clew.store.aio.profile import AsyncProfile
 from clew.store.conversation import Conversation
+from clew.store.database import Database
 from clew.store.profile import Profile
 
 
@@ -18,3 +19,8 @@ def blocking_profile(profile: AsyncProfile) -> Profile:
     """The same profile, to be used in a thread."""
     db, search = profile._db.blocking, profile._search  # pyright: ignore[reportPrivateUsage]
     return Profile(db, search, profile.name)
+
+
+def blocking_database(profile: AsyncProfile) -> Database:
+    """What a profile works on, to be used in a thread."""
+    return profile._db.blocking  # pyright: ignore[reportPrivateUsage]  # as above

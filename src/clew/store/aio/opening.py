@@ -20,9 +20,10 @@ class Opening:
     """A store to be opened: await it, or use it in `async with`, which closes it at the end."""
 
     def __init__(
-        self, store: str | Path | None, clock: Clock | None, ids: Ids | None, limits: Limits | None
-    ) -> None:
-        self._wanted = store, clock, ids, limits
+        self, store: str | Path | None, clock: Clock | None, ids: Ids | None,
+        limits: Limits | None, spool: bool = True,
+    ) -> None:  # fmt: skip
+        self._wanted, self._spool = (store, clock, ids, limits), spool
         self._store: AsyncStore | None = None
 
     def __await__(self) -> Generator[Any, None, AsyncStore]:
@@ -41,7 +42,7 @@ class Opening:
     async def _open(self) -> AsyncStore:
         def make() -> AsyncStore:
             parts = open_parts(*self._wanted)
-            self._store = AsyncStore(parts)
+            self._store = AsyncStore(parts, spool=self._spool)
             parts.kit.codec.learn()  # here, because the first append encodes on the event loop
             return self._store
 
@@ -55,8 +56,8 @@ class Opening:
 
 def open_store(
     store: str | Path | None = None, *, clock: Clock | None = None, ids: Ids | None = None,
-    limits: Limits | None = None,
+    limits: Limits | None = None, spool: bool = True,
 ) -> Opening:  # fmt: skip
     """Open a store, as `clew.open` does: `store = await open(path)`, to be closed by its `close()`,
     or `async with open(path) as store`."""
-    return Opening(store, clock, ids, limits)
+    return Opening(store, clock, ids, limits, spool)

@@ -5,7 +5,7 @@ Generated from that by scripts/aio.py; a change belongs there.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, get_args
 
@@ -15,7 +15,9 @@ from clew.clock import Clock
 from clew.domain.boundaries import AsyncBoundaryHandler, DeliveryReport, PendingBoundary, Subscriber
 from clew.domain.changes import Change, Mark
 from clew.domain.conversations import ConversationSummary, ListFilter, NewConversation, Page
+from clew.domain.erasure import Erased, ErasurePlan
 from clew.domain.messages import Draft
+from clew.domain.retention import Binned, Item, Policy, Pruned
 from clew.domain.search import SearchPage, SearchQuery
 from clew.domain.turns import Delivered, DeliveryState, ModelUsage, UsageBy, UsageRow
 from clew.errors import InputError
@@ -26,17 +28,21 @@ from clew.store import (
     calls,
     conversations,
     deletion,
+    erasure_run,
     follow,
     listing,
     outbox,
+    retention,
 )
 from clew.store.aio.conversation import AsyncConversation
 from clew.store.aio.database import AsyncDatabase, hop
 from clew.store.backend import Transaction
-from clew.store.bindings import Bind, Receive, Received, Reset, ResetOutcome
+from clew.store.bin import Bin, Unbin, contents
+from clew.store.bindings import Bind, Received, Reset, ResetOutcome
 from clew.store.importing import Importing
 from clew.store.profile import POLL, Stats
 from clew.store.search import Search
+from clew.store.spool.accepting import Incoming
 from clew.store.transfer import Transfer
 
 
@@ -139,12 +145,12 @@ class AsyncProfile:
         """Accept what a channel delivers: (source, account, key) names the delivery, `route` its
         binding. A redelivery gets the first result, whatever the binding says by now. `wait`: the
         messages wait in the inbox for the turn that answers them, so that `unfinished` names the
-        conversation when the host dies before it."""
+        conversation when the host dies before it. Spooled: the store cannot take it; it is
+        received as soon as it can, so the channel need not deliver it again."""
         place = bindings.place_of(self._db.kit, self.name, source, route)
         new = new or NewConversation(source=source)
-        return await self._db.write(
-            Receive(self._db.kit, place, account, key, drafts, new, result, wait)
-        )
+        accepting = Incoming(self._db.kit, place, account, key, drafts, new, result, wait)
+        return await self._db.accept(accepting)
 
     def importing(self) -> Importing:
         """What an importer of other tools' transcripts needs."""
@@ -194,16 +200,6 @@ class AsyncProfile:
         rows = await self._db.read(lambda tx: tx.rows("conversation_open_turns", profile=self.name))
         return tuple(AsyncConversation(self._db, row[0], row[1], self.name) for row in rows)
 
-    async def prunable(self, before: int, limit: int = 1000) -> tuple[tuple[str, int, int], ...]:
-        """(id, active_at, messages) of what a prune would delete: ended, not pinned, nothing
-        open or waiting, not imported, no activity since `before` (microseconds)."""
-        rows = await self._db.read(
-            lambda tx: tx.rows(
-                "conversation_prunable", profile=self.name, before=before, limit=limit
-            )
-        )
-        return tuple((row[0], row[1], row[2]) for row in rows)
-
     async def stats(self) -> Stats:
         """Counts."""
 
@@ -215,11 +211,73 @@ class AsyncProfile:
         return await self._db.read(count)
 
     async def delete(self, id: str) -> None:
-        """Delete a conversation. Its branches keep all they show; delegates stay. In bounded
-        steps; a crash in between leaves it unfindable, and the next deletion goes on."""
-        await self._db.write(deletion.Begin(self._db.kit, self.name, id))
+        """Delete a conversation for good, also from the bin. Its branches keep all they show;
+        delegates stay. In bounded steps; a crash in between leaves it unfindable, and the next
+        deletion goes on. What the spool has of it goes too. NotFound."""
+        await hop(retention.delete, self._db.blocking, self.name, id)
         for no in await self._db.read(deletion.pending):
             await hop(deletion.finish, self._db.backend, self._db.kit, no)
+
+    async def bin(self, id: str) -> bool:
+        """Put a conversation into the bin: nobody finds it any more, until it is restored or, when
+        the bin's window is over, deleted. Its branches read on; its keys are free for a new one.
+        False: it is there already. NotFound."""
+        return await self._db.write(Bin(self._db.kit, self.name, id))
+
+    async def unbin(self, id: str) -> AsyncConversation:
+        """Restore a conversation from the bin, with all it had but its keys. Harmless if it is not
+        there. NotFound when it is gone, or its deletion has begun."""
+        no = await self._db.write(Unbin(self._db.kit, self.name, id))
+        return AsyncConversation(self._db, no, id, self.name)
+
+    async def binned(self, limit: int = 1000) -> tuple[Binned, ...]:
+        """What is in the bin, the latest first."""
+        self._db.kit.limits.check_page(limit)
+        return await self._db.read(lambda tx: contents(tx, self.name, limit))
+
+    async def retain(
+        self, policy: Policy, *, going: Callable[[], bool] | None = None
+    ) -> Pruned | None:
+        """Do for this profile, at most once a day, what a policy says; gives what was done, None
+        when it was not its time. See docs/operating/retention.md. `going`: asked before each
+        conversation, in any thread; when it is false the run ends, and the next goes on."""
+        return await hop(retention.daily, self._db.blocking, self._search, policy, self.name, going)
+
+    async def empty_bin(
+        self, progress: Callable[[int, int], None] | None = None
+    ) -> tuple[Item, ...]:
+        """Delete all that is in the bin for good; says what that was. `progress` counts."""
+        return await hop(retention.empty, self._db.blocking, self.name, progress)
+
+    async def plan_erasure(
+        self,
+        *,
+        messages: Mapping[str, Sequence[int]] | None = None,
+        conversations: Sequence[str] = (),
+        person: str | None = None,
+        sub_agents: bool = True,
+    ) -> ErasurePlan:
+        """What an erasure would take: these `messages` (seqs by the id of a conversation), these
+        `conversations` as a whole, everything of a `person` (the author of messages, or a peer's
+        id in a key). `sub_agents`: of what goes as a whole, theirs too. Writes nothing."""
+        backend, kit = (self._db.backend, self._db.kit)
+        return await hop(
+            erasure_run.plan, backend, kit, self.name, messages, conversations, person, sub_agents
+        )
+
+    async def erase(
+        self, plan: ErasurePlan, progress: Callable[[int, int], None] | None = None
+    ) -> Erased:
+        """Erase what a plan names, for good: messages become tombstones, what was made from them
+        goes, the files are written anew and looked through. `Erased.proof` says what was found.
+
+        In bounded steps, then one long one (the files), during which writers wait. What a crash
+        interrupts, the next erasure and `Store.maintain` go on with. `progress` counts messages.
+        Busy: another process is at one, or keeps an old state of the file."""
+        backend, kit, spool = (self._db.backend, self._db.kit, self._db.spool)
+        return await hop(
+            erasure_run.erase, backend, kit, spool, self._search, self.name, plan, progress
+        )
 
     def transfer(self) -> Transfer:
         """What exporters and the importer of clew's own files need: whole conversations, out and

@@ -10,23 +10,30 @@ from pathlib import Path
 from types import TracebackType
 
 from clew.domain.conversations import ConversationSummary, ListFilter, Page
+from clew.domain.health import Health
 from clew.domain.notes import Job, JobRight
+from clew.domain.retention import Policy, Pruned
 from clew.errors import InputError
-from clew.store import backup, bindings, deletion, dictionary, jobs, listing
+from clew.store import backup, bindings, deletion, dictionary, erasure_run, jobs, listing, retention
 from clew.store.aio.database import AsyncDatabase, hop
 from clew.store.aio.profile import AsyncProfile
+from clew.store.health import bring_in_all, health_of
 from clew.store.holders import new_holder
 from clew.store.opening import Parts
 from clew.store.search import Search
-from clew.store.store import INBOUND_DAYS, JOB_TTL
+from clew.store.spool.bringing import Report
+from clew.store.spool.place import spool_of
+from clew.store.store import DEFAULT_POLICY, INBOUND_DAYS, JOB_TTL
 from clew.store.verify import Problem, verify
 
 
 class AsyncStore:
     """An open store. One per process and file is enough; threads and tasks may share it."""
 
-    def __init__(self, parts: Parts) -> None:
-        self._db = AsyncDatabase(parts.backend, parts.kit)
+    def __init__(self, parts: Parts, *, spool: bool = True) -> None:
+        size = parts.kit.limits.spool if spool else 0
+        kept = spool_of(parts.place, parts.backend.meta.store_id, size)
+        self._db = AsyncDatabase(parts.backend, parts.kit, kept)
         self._backend = parts.backend
         self._search = parts.search
         self._place = parts.place
@@ -58,15 +65,29 @@ class AsyncStore:
         await self.close()
 
     async def close(self) -> None:
-        """Release files. Work that was accepted is durable already. Closing twice is harmless."""
+        """Release files. Work that was accepted is durable already. Closing twice is harmless.
+        A message that comes later goes to the spool; any other late work is StoreClosed."""
         try:
             await hop(self._search.close)
         finally:
-            await hop(self._backend.close)
+            try:
+                await hop(self._backend.close)
+            finally:
+                await hop(self._db.close)
 
     def profile(self, name: str) -> AsyncProfile:
         """A profile; it exists as soon as it has a conversation."""
         return AsyncProfile(self._db, self._search, name)
+
+    async def health(self) -> Health:
+        """How the store is: ok, spooling or stopped, why, and what waits in the spool. Asks
+        neither the store's disk nor its server."""
+        return await hop(health_of, self._db.blocking)
+
+    async def bring_in(self) -> Report:
+        """Bring in what is in the spool, also what is held for a person where that is possible by
+        now; every write does it for the rest. Never raises for what stays: `stopped` says why."""
+        return await hop(bring_in_all, self._db.blocking)
 
     async def profiles(self) -> tuple[tuple[str, int], ...]:
         """(name, conversations) of every profile."""
@@ -96,8 +117,15 @@ class AsyncStore:
         """Copy the store to the new file `dest` while it is in use, and read the copy back.
 
         `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
-        `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt."""
-        return await hop(backup.backup, self.path, dest, progress=progress)
+        `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt, and
+        what has stopped this store: Quarantined, StoreReplaced, StoreClosed."""
+        path, trouble = (self.path, getattr(self._backend, "trouble", None))
+        if trouble is not None:
+            raise trouble
+        await self._db.read(lambda tx: tx.row("stamp_read"))
+        return await hop(
+            backup.backup, path, dest, progress=progress, stamp=self._backend.meta.stamp
+        )
 
     async def claim_job(self, name: str, *, ttl: int = JOB_TTL, every: int = 0) -> JobRight | None:
         """Take the right to a job that must run once at a time; None while another holds it, or
@@ -119,21 +147,53 @@ class AsyncStore:
         """All jobs by name."""
         return await self._db.read(jobs.all_of)
 
-    async def maintain(self) -> None:
-        """Housekeeping, safe at any time and in several processes: ends deletions that a crash
-        interrupted, forgets old deliveries, trains the compression dictionary once there are
-        enough messages, brings the search file up to date."""
+    async def prune(
+        self,
+        policy: Policy | None = None,
+        *,
+        dry_run: bool = False,
+        profile: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> Pruned:
+        """Close, bin and delete at once what a policy says (None: the default one, of what machines
+        made), one conversation a transaction, and give the space back in small steps; or, with
+        `dry_run`, only say what would go. `progress` counts deletions."""
+        return await hop(
+            retention.prune,
+            self._db.blocking,
+            self._search,
+            policy or Policy(),
+            profile,
+            dry_run,
+            progress,
+        )
+
+    async def announced(self, policy: Policy) -> int | None:
+        """When a daily run announced this policy (microseconds); None: not yet."""
+        return await self._db.read(lambda tx: retention.announced(tx, policy))
+
+    async def maintain(self, policy: Policy | None = DEFAULT_POLICY) -> Pruned | None:
+        """Housekeeping, safe at any time and in several processes: ends erasures and deletions
+        that a crash interrupted, forgets old deliveries, trains the compression dictionary once
+        there are enough messages, brings the search file up to date, and once a day does what the
+        retention policy says (docs/operating/retention.md; None: nothing). Gives what that run did;
+        None if it was not its time."""
         right = await self.claim_job("maintain")
         if right is None:
-            return
+            return None
         done = False
         try:
+            await hop(erasure_run.resume, self._backend, self._db.kit, self._db.spool, self._search)
             for no in await self._db.read(deletion.pending):
                 await hop(deletion.finish, self._backend, self._db.kit, no)
             before = self._db.kit.clock.now() - INBOUND_DAYS * 86400000000
             await self._db.write(lambda tx: bindings.expire_inbound(tx, before))
             await hop(dictionary.train_if_due, self._backend, self._db.kit)
             await hop(self._search.catch_up)
+            pruned = None
+            if policy is not None:
+                pruned = await hop(retention.daily, self._db.blocking, self._search, policy)
             done = True
+            return pruned
         finally:
             await self.release_job(right, done=done)

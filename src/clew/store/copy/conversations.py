@@ -22,7 +22,7 @@ COLUMNS = (
     "title_derived", "title_locked", "preview", "message_count", "waiting", "cwd", "git_root",
     "git_branch", "model", "prompt_hash", "toolset_hash", "attribution", "pinned", "archived",
     "automation", "read_only", "imported_at", "imported_to", "active_at", "ended_at", "end_reason",
-    "reopened_at", "binned_at", "meta",
+    "reopened_at", "binned_at", "deleting", "meta",
 )  # fmt: skip
 _CHANGING = COLUMNS.index("view")
 

@@ -14,9 +14,9 @@ def remove(target: Target, place: Place) -> None:
 
     def begin(tx: Transaction) -> None:
         row = conversations.lock_whole(tx, place.no)
-        if row is not None and row.binned_at is None:
+        if row is not None and not row.deleting:
             now = kit.clock.now()
-            conversations.bin(tx, row, now)
+            conversations.doom(tx, row, now)
             note(tx, place.id, place.profile, "deleted", now, "{}")
 
     def step(tx: Transaction) -> None:

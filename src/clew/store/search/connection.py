@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager, suppress
 from importlib.resources import files
@@ -33,6 +34,7 @@ class Files(NamedTuple):
 
 _SQL = parse((files("clew.store") / "sql" / "search.sqlite.sql").read_text("utf-8"))
 _BUSY_MILLISECONDS = 100
+_SCRUB_SECONDS = 10.0
 
 
 def _typed(doing: str, error: apsw.Error | OSError) -> SearchUnavailable:
@@ -88,6 +90,8 @@ class Connection:
                 cast(Any, self._connection).create_scalar_function("keep", _Keep(self._connection))
                 self._connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)
                 self._connection.set_busy_timeout(_BUSY_MILLISECONDS)
+            if self.rows("pages") == [(0,)]:  # of a file with pages it would want the write lock
+                self.rows("pragma_space")
             for pragma in ("pragma_journal", "pragma_synchronous", "pragma_cache"):
                 self.rows(pragma)
             self._ensure_tables()
@@ -138,6 +142,25 @@ class Connection:
     def commit(self) -> None:
         with translated("commit"):
             self._execute("COMMIT")
+
+    def scrub(self) -> bool:
+        """Write the file anew, without what was deleted from the index. Deleted words stay in an
+        FTS5 table until its parts are merged, and their bytes in the file until VACUUM. False:
+        other connections kept using it."""
+        deadline = time.monotonic() + _SCRUB_SECONDS
+        while True:
+            try:
+                for name in ("pragma_secure_delete", "words_optimize", "vacuum"):
+                    self._execute(_SQL[name]).fetchall()
+                if not self._execute(_SQL["cut_wal"]).fetchall()[0][0]:
+                    return True
+            except (apsw.BusyError, apsw.LockedError):
+                pass
+            except apsw.Error as error:
+                raise _typed("scrub", error) from error
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.05)
 
     def end(self) -> None:
         """Roll back if a transaction is open. Never raises: at worst closing does it."""

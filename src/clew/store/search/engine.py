@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice
 
 from clew.domain.search import SearchPage, SearchQuery, SearchStatus, State
 from clew.errors import ClewError, SearchUnavailable, StoreError
 from clew.store.backend import Backend, Transaction
+from clew.store.search.backoff import Backoff
+from clew.store.search.batch import body
 from clew.store.search.index import NO_INDEX, Damaged, Index, Progress, View, store_of
 from clew.store.search.paging import Request
 from clew.store.search.query import Outcome, run, understand
@@ -17,9 +20,11 @@ from clew.store.search.tail import count
 
 BACKGROUND_FROM = 512
 """Rows behind the mark from which on a query has the index caught up in the background."""
+_LOOKED_AT = 10_000
+"""Of the rows with a word the newest so many are looked through for erased ones."""
 
 
-class Search:
+class Engine:
     """Search over the store behind `backend` with its `index`; `reader` reads the log's rows.
 
     Thread safe. In the child of a fork every call raises StoreClosed.
@@ -33,6 +38,7 @@ class Search:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         self._problem: str | None = None
+        self._retry = Backoff()
 
     def query(self, profile: str | None, query: SearchQuery) -> SearchPage:
         """A page of hits of one profile; of all profiles for None, which is an administrator's.
@@ -73,9 +79,57 @@ class Search:
                 break
         return total
 
+    def give_back(self) -> int:
+        """Give back what is free in the file, in small steps; gives the bytes. 0 when it cannot be
+        used: that is for the next search to find out."""
+        total, more = 0, True
+        try:
+            while more and not self._stopping.is_set() and not self._index.missing():
+                freed, more = self._index.shrink()
+                total += freed
+        except SearchUnavailable as error:
+            self._problem = str(error)
+        return total
+
     def discard(self) -> None:
         """Throw the index away; it is filled anew by the next calls. Raises SearchUnavailable."""
         self._index.renew(None)
+
+    def scrub(self) -> None:
+        """Catch up, so that what was erased is forgotten, and write the index anew without it. One
+        that is in use too long, or unfit, is thrown away."""
+        try:
+            if self._index.missing():
+                return
+            self.catch_up()
+            if self._index.scrub():
+                return
+        except SearchUnavailable:
+            pass
+        self.discard()
+
+    def traces(self, ids: Sequence[int], words: Sequence[str]) -> list[str]:
+        """Which of these rows the index names for one of the words."""
+        if not ids or self._index.missing():
+            return []
+        wanted = set(ids)
+
+        def look(tx: Transaction, view: View) -> list[str]:
+            found: set[int] = set()
+            for word in words:
+                match = view.syntax.word(word)
+                below = ids[-1] + 1
+                for id in islice(view.newest(match, below), _LOOKED_AT):
+                    if id in wanted and id not in found and self._still_says(tx, id, word):
+                        found.add(id)
+            return [f"the index names row {id}" for id in sorted(found)]
+
+        return self._index.look(look)
+
+    def _still_says(self, tx: Transaction, id: int, word: str) -> bool:
+        """Whether the index says of a row what the row does not say any more."""
+        rows = tx.rows("search_rows_after", after=id - 1, upto=id, limit=1)
+        return not rows or word not in str(body(self._reader, rows[0])).split()
 
     def status(self) -> SearchStatus:
         """State of the index; does not make one."""
@@ -137,6 +191,7 @@ class Search:
             self._index.renew(damaged)
             step = self._index.batch()
         self._problem = None
+        self._retry.worked()
         return step
 
     def _after(self, mark: int) -> int:
@@ -144,7 +199,8 @@ class Search:
 
     def _catch_up_later(self) -> None:
         with self._lock:
-            if self._stopping.is_set() or (self._thread and self._thread.is_alive()):
+            busy = self._thread is not None and self._thread.is_alive()
+            if self._stopping.is_set() or busy or not self._retry.due:
                 return
             self._thread = threading.Thread(
                 target=self._background, name="clew-search", daemon=True
@@ -156,6 +212,7 @@ class Search:
             self.catch_up()
         except ClewError as error:
             self._problem = str(error)
+            self._retry.failed()
 
 
 def _examine(tx: Transaction, view: View) -> tuple[bool, int | None, int, int]:

@@ -70,6 +70,25 @@ class FileIndex:
     def renew(self, unfit: Damaged | None) -> None:
         replace(self._path, identity(self._path) if unfit is None else unfit.identity)
 
+    def scrub(self) -> bool:
+        """Merge all into one, which leaves out what was deleted, and write the file anew."""
+        with self._pool.lend() as connection:
+            return connection.scrub()
+
+    def shrink(self) -> tuple[int, bool]:
+        with self._pool.lend() as connection:
+            if not connection.begin():
+                return 0, False
+            try:
+                before = connection.rows("space_state")[0]
+                connection.rows("space_step")
+                after = connection.rows("space_state")[0]
+                connection.commit()
+            finally:
+                connection.end()
+        gone = before[1] - after[1]
+        return gone * before[2], gone > 0
+
     def missing(self) -> bool:
         return identity(self._path) is None
 

@@ -115,6 +115,14 @@ class Index(Protocol):
         """Throw away what was found unfit, or whatever there is; batches fill it anew."""
         ...
 
+    def scrub(self) -> bool:
+        """Write it anew, without what was deleted from it; False if it is in use too long."""
+        ...
+
+    def shrink(self) -> tuple[int, bool]:
+        """A step of giving free space back: bytes, and whether there is more."""
+        ...
+
     def missing(self) -> bool:
         """Whether the next batch has to make it."""
         ...

@@ -113,6 +113,15 @@ class TableIndex:
     def renew(self, unfit: Damaged | None) -> None:
         self._write(lambda tx: _clear(tx, forced=unfit is None))
 
+    def scrub(self) -> bool:
+        """Merge the list of what was added last; the tables are vacuumed with the others."""
+        self._write(lambda tx: tx.run("search_text_merge"))
+        return True
+
+    def shrink(self) -> tuple[int, bool]:
+        """The server does it by itself."""
+        return 0, False
+
     def missing(self) -> bool:
         return False
 

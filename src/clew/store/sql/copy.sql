@@ -38,18 +38,19 @@ SELECT count(*), CAST(coalesce(sum(head - base), 0) AS BIGINT) FROM conversation
 -- ---------------------------------------------------------------- conversation
 
 -- macro: copy_conversation
--- The second column: it is being deleted and no branch needs its rows any more, so for a copy it
+-- The second column: it is being deleted (not only in the bin) and no branch needs its rows any more, so for a copy it
 -- is gone. The origin by its id, if that is not gone.
-SELECT c.no, CASE WHEN c.binned_at IS NOT NULL AND NOT EXISTS (
+SELECT c.no, CASE WHEN c.deleting = 1 AND NOT EXISTS (
     SELECT 1 FROM conversation AS h WHERE h.origin = c.no AND h.base > 0) THEN 1 ELSE 0 END,
   c.id, c.profile, c.kind, c.source,
-  CASE WHEN o.binned_at IS NULL OR EXISTS (
+  CASE WHEN o.deleting = 0 OR EXISTS (
     SELECT 1 FROM conversation AS h WHERE h.origin = o.no AND h.base > 0) THEN o.id END,
   c.base, c.head, c.affinity, c.created_at, c.view, c.generation, c.fence, c.holder, c.held_at,
   c.held_ttl, c.turn, c.title_user, c.title_llm, c.title_derived, c.title_locked, c.preview,
   c.message_count, c.waiting, c.cwd, c.git_root, c.git_branch, c.model, c.prompt_hash,
   c.toolset_hash, c.attribution, c.pinned, c.archived, c.automation, c.read_only, c.imported_at,
-  c.imported_to, c.active_at, c.ended_at, c.end_reason, c.reopened_at, c.binned_at, c.meta
+  c.imported_to, c.active_at, c.ended_at, c.end_reason, c.reopened_at, c.binned_at,
+  c.deleting, c.meta
 FROM conversation AS c LEFT JOIN conversation AS o ON o.no = c.origin
 
 -- name: copy_conversation_page
@@ -70,7 +71,8 @@ UPDATE conversation SET origin = :origin, view = :view, generation = :generation
   prompt_hash = :prompt_hash, toolset_hash = :toolset_hash, attribution = :attribution,
   pinned = :pinned, archived = :archived, automation = :automation, read_only = :read_only,
   imported_at = :imported_at, imported_to = :imported_to, active_at = :active_at, ended_at = :ended_at,
-  end_reason = :end_reason, reopened_at = :reopened_at, binned_at = :binned_at, meta = :meta
+  end_reason = :end_reason, reopened_at = :reopened_at, binned_at = :binned_at,
+  deleting = :deleting, meta = :meta
 WHERE no = :no
 
 -- name: copy_conversation_span

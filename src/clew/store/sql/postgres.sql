@@ -154,6 +154,18 @@ FROM named
 SELECT c.no, c.profile FROM conversation_id i JOIN conversation c ON c.no = i.no
 WHERE i.id = :id AND c.binned_at IS NULL
 
+-- name: conversation_whole
+-- Of this id, in the bin too.
+SELECT c.no, c.profile, c.binned_at, c.deleting
+FROM conversation_id i JOIN conversation c ON c.no = i.no WHERE i.id = :id
+
+-- name: space_state
+-- Autovacuum gives space back by itself.
+SELECT 0, 0, 0, 0
+
+-- name: space_step
+SELECT 0
+
 -- name: conversation_prefix
 SELECT c.id FROM conversation_id i JOIN conversation c ON c.no = i.no
 WHERE i.id >= :low AND i.id < :high AND i.profile = :profile AND c.binned_at IS NULL
@@ -245,6 +257,11 @@ WITH RECURSIVE line(no, title, origin, base, upto) AS (
   FROM line JOIN conversation AS o ON o.no = line.origin
   WHERE line.base > 0)
 SELECT no, title, upto FROM line
+
+-- name: erasure_lock
+-- Waits for all who write values that are packed, and has the next ones wait: their triggers look
+-- for the dictionary after this has committed.
+LOCK TABLE prompt, toolset, message, inbox, compaction IN EXCLUSIVE MODE
 
 -- ---------------------------------------------------------------- copying (copy.sql)
 

@@ -6,7 +6,8 @@
 
 -- name: stamp_read
 -- First in each write transaction: a file swapped underneath shows another stamp.
-SELECT value FROM meta WHERE name = 'stamp'
+SELECT stamp.value, CAST(writer.value AS INTEGER) FROM meta AS stamp, meta AS writer
+WHERE stamp.name = 'stamp' AND writer.name = 'min_writer_version'
 
 -- name: dictionary_all
 SELECT version, bytes FROM dictionary ORDER BY version
@@ -28,7 +29,7 @@ SELECT reason, is_boundary FROM end_reason ORDER BY reason
 SELECT no, id, profile, kind, origin, base, head, view, generation, fence, holder, held_at,
   held_ttl, turn, ended_at, end_reason,
   (SELECT is_boundary FROM end_reason WHERE reason = end_reason), read_only, binned_at,
-  message_count, waiting, title_locked, {{store_clock}}
+  message_count, waiting, title_locked, deleting, {{store_clock}}
 FROM conversation
 
 -- name: conversation_lock
@@ -132,9 +133,16 @@ UPDATE conversation SET
 WHERE no = :branch
 
 -- name: conversation_bin
+UPDATE conversation SET binned_at = :at WHERE no = :no AND binned_at IS NULL
+
+-- name: conversation_unbin
+UPDATE conversation SET binned_at = NULL WHERE no = :no AND deleting = 0
+
+-- name: conversation_doom
 -- Points at no prompt any more, so that the last step can let go of those nobody else uses.
-UPDATE conversation SET binned_at = :at, prompt_hash = NULL, toolset_hash = NULL
-WHERE no = :no AND binned_at IS NULL
+UPDATE conversation SET deleting = 1, binned_at = coalesce(binned_at, :at), prompt_hash = NULL,
+  toolset_hash = NULL
+WHERE no = :no
 
 -- name: conversation_base
 UPDATE conversation SET base = :base, origin = :origin WHERE no = :no
@@ -145,8 +153,30 @@ UPDATE conversation SET origin = NULL WHERE origin = :no AND base = 0
 -- name: conversation_children
 SELECT no, id, kind, base FROM conversation WHERE origin = :no ORDER BY base DESC, no
 
+-- name: conversation_deleting
+SELECT no, id, profile FROM conversation WHERE deleting = 1 ORDER BY no
+
 -- name: conversation_binned
-SELECT no, id, profile FROM conversation WHERE binned_at IS NOT NULL ORDER BY no
+-- What can be restored, the latest first.
+SELECT c.id, coalesce(c.title_user, c.title_llm, c.title_derived), c.source, c.kind,
+  (SELECT o.id FROM conversation AS o WHERE o.no = c.origin), c.message_count, c.active_at,
+  c.binned_at
+FROM conversation AS c
+WHERE c.profile = :profile AND c.binned_at IS NOT NULL AND c.deleting = 0
+ORDER BY c.binned_at DESC, c.no DESC LIMIT :limit
+
+-- name: conversation_overdue
+-- What was put into the bin by then, the oldest first.
+SELECT no, id, profile, kind, source, message_count, binned_at FROM conversation
+WHERE binned_at IS NOT NULL AND deleting = 0 AND (binned_at, no) > (:from, :no)
+  AND binned_at <= :before AND (CAST(:profile AS TEXT) IS NULL OR profile = :profile)
+ORDER BY binned_at, no LIMIT :limit
+
+-- name: conversation_bytes
+-- What its own messages and blobs take, as they are stored.
+SELECT CAST(coalesce((SELECT sum(length(parts)) FROM message WHERE conversation_no = :no), 0)
+    AS BIGINT)
+  + CAST(coalesce((SELECT sum(length(bytes)) FROM blob WHERE conversation_no = :no), 0) AS BIGINT)
 
 -- name: conversation_base_of
 SELECT origin, base FROM conversation WHERE no = :no
@@ -234,11 +264,16 @@ SELECT no, id FROM conversation WHERE profile = :profile AND binned_at IS NULL
   AND (turn IS NOT NULL OR waiting > 0)
 ORDER BY no
 
--- name: conversation_prunable
-SELECT id, active_at, message_count FROM conversation
-WHERE profile = :profile AND ended_at IS NOT NULL AND pinned = 0 AND turn IS NULL
-  AND waiting = 0 AND binned_at IS NULL AND imported_at IS NULL AND active_at < :before
-ORDER BY active_at LIMIT :limit
+-- name: conversation_aged
+-- What a policy may take: nothing that is pinned, archived, running or waiting. The rest is decided
+-- in domain/retention.py. By number, so that a run of pages meets each once.
+SELECT no, id, profile, kind, source, automation, active_at, imported_at, ended_at, reopened_at,
+  message_count
+FROM conversation
+WHERE no > :no AND binned_at IS NULL AND pinned = 0 AND archived = 0 AND turn IS NULL
+  AND waiting = 0 AND active_at <= :before
+  AND (CAST(:profile AS TEXT) IS NULL OR profile = :profile)
+ORDER BY no LIMIT :limit
 
 -- ---------------------------------------------------------------- message
 
@@ -601,7 +636,9 @@ UPDATE inbound SET conversation = :conversation, result = :result
 WHERE profile = :profile AND source = :source AND account = :account AND key = :key
 
 -- name: inbound_expire
-DELETE FROM inbound WHERE at < :before
+-- Never the newest :keep: a clock that jumps far ahead would have all of them forgotten.
+DELETE FROM inbound
+WHERE at < :before AND at < (SELECT at FROM inbound ORDER BY at DESC LIMIT 1 OFFSET :keep)
 
 -- name: binding_get
 SELECT conversation FROM binding WHERE profile = :profile AND source = :source AND key = :key
@@ -651,6 +688,10 @@ WHERE conversation = :conversation AND profile = :profile ORDER BY from_seq, sou
 -- name: alias_tombstone
 -- What was imported and deleted here stays deleted for the next import.
 UPDATE alias SET state = 'deleted' WHERE conversation = :conversation AND profile = :profile
+
+-- name: alias_remove
+DELETE FROM alias WHERE profile = :profile AND source = :source AND foreign_id = :foreign_id
+  AND conversation = :conversation
 
 -- ---------------------------------------------------------------- prompt and toolset
 
@@ -943,6 +984,9 @@ UPDATE job SET holder = :holder, fence = fence + 1, at = :at, ttl = :ttl WHERE n
 -- name: job_renew
 UPDATE job SET at = :at WHERE name = :name AND fence = :fence AND holder IS NOT NULL
 
+-- name: job_forget
+DELETE FROM job WHERE substr(name, 1, CAST(:size AS INTEGER)) = :prefix AND name <> :name
+
 -- name: job_release
 UPDATE job SET holder = NULL, done_at = coalesce(:done_at, done_at)
 WHERE name = :name AND fence = :fence AND holder IS NOT NULL
@@ -996,12 +1040,13 @@ WHERE i.conversation_no = :no AND i.state = 'taken'
 -- name: binding_dangling
 SELECT b.profile, b.source, b.key, b.conversation FROM binding b
 LEFT JOIN conversation c ON c.id = b.conversation AND c.profile = b.profile
-WHERE c.no IS NULL ORDER BY b.profile, b.source, b.key
+WHERE c.no IS NULL OR c.binned_at IS NOT NULL ORDER BY b.profile, b.source, b.key
 
 -- name: alias_dangling
 SELECT a.profile, a.source, a.foreign_id, a.conversation FROM alias a
 LEFT JOIN conversation c ON c.id = a.conversation AND c.profile = a.profile
-WHERE c.no IS NULL AND a.state <> 'deleted' ORDER BY a.profile, a.source, a.foreign_id
+WHERE (c.no IS NULL OR c.binned_at IS NOT NULL) AND a.state <> 'deleted'
+ORDER BY a.profile, a.source, a.foreign_id
 
 -- ---------------------------------------------------------------- search over the log
 
@@ -1037,8 +1082,8 @@ WHERE m.id > :after AND m.id <= :upto AND c.no = m.conversation_no
 ORDER BY m.id LIMIT :limit
 
 -- name: search_changes_after
--- Ranges of ids that are gone, in `detail`; the first row of a deletion has none yet.
-SELECT id, detail FROM change WHERE id > :after AND id <= :upto AND kind = 'deleted'
+-- Ranges of ids that are gone, or empty now, in `detail`; the first row of a deletion has none.
+SELECT id, detail FROM change WHERE id > :after AND id <= :upto AND kind IN ('deleted', 'erased')
 ORDER BY id LIMIT :limit
 
 -- name: search_cuts
@@ -1101,3 +1146,206 @@ ON CONFLICT(conversation_no, api_group) WHERE api_group IS NOT NULL DO UPDATE SE
     THEN excluded.reasoning_tokens ELSE model_call.reasoning_tokens END,
   cost = CASE WHEN coalesce(model_call.cost, 0) < excluded.cost
     THEN excluded.cost ELSE model_call.cost END
+
+-- ---------------------------------------------------------------- erasure
+
+-- name: meta_erasure_insert
+-- An erasure that has begun: what it takes, until it is done.
+INSERT INTO meta(name, value) VALUES (:name, :value) ON CONFLICT(name) DO NOTHING
+
+-- name: meta_erasure_all
+SELECT name, value FROM meta WHERE name LIKE 'erasure:%' ORDER BY name
+
+-- name: meta_erasure_update
+UPDATE meta SET value = :value WHERE name = :name
+
+-- name: meta_erasure_delete
+DELETE FROM meta WHERE name = :name
+
+-- name: message_erasable
+-- Those that are no tombstones yet. :author NULL: of anybody.
+SELECT seq, id, parts, key, author, meta, turn, api_group FROM message
+WHERE conversation_no = :no AND seq >= :first AND seq <= :last
+  AND (meta IS NULL OR meta <> :mark) AND (CAST(:author AS TEXT) IS NULL OR author = :author)
+ORDER BY seq LIMIT :limit
+
+-- name: message_authored
+-- Who wrote here, and how many messages of people are of others, or of nobody known.
+SELECT c.no, c.id, c.kind, c.origin, sum(CASE WHEN m.author = :author THEN 1 ELSE 0 END),
+  sum(CASE WHEN m.role = 1 AND (m.author IS NULL OR m.author <> :author) THEN 1 ELSE 0 END)
+FROM conversation AS c JOIN message AS m ON m.conversation_no = c.no
+WHERE c.profile = :profile AND c.no > :after AND c.no <= :upto
+GROUP BY c.no, c.id, c.kind, c.origin
+HAVING sum(CASE WHEN m.author = :author THEN 1 ELSE 0 END) > 0
+ORDER BY c.no
+
+-- name: message_erase
+UPDATE message SET parts = :parts, meta = :mark, tokens = 0, key = NULL, author = NULL,
+  api_group = NULL
+WHERE conversation_no = :no AND seq = :seq
+
+-- name: message_packed
+-- Rows packed with one dictionary: its tag and number are the first two bytes.
+SELECT conversation_no, seq, parts FROM message
+WHERE (conversation_no, seq) > (:no, :seq) AND substr(parts, 1, 2) IN (:plain, :escaped)
+ORDER BY conversation_no, seq LIMIT :limit
+
+-- name: message_repack
+UPDATE message SET parts = :new WHERE conversation_no = :no AND seq = :seq
+
+-- name: inbox_packed
+SELECT conversation_no, number, parts FROM inbox
+WHERE (conversation_no, number) > (:no, :seq) AND substr(parts, 1, 2) IN (:plain, :escaped)
+ORDER BY conversation_no, number LIMIT :limit
+
+-- name: inbox_repack
+UPDATE inbox SET parts = :new WHERE conversation_no = :no AND number = :seq
+
+-- name: compaction_packed
+SELECT conversation_no, generation, body FROM compaction
+WHERE (conversation_no, generation) > (:no, :seq) AND substr(body, 1, 2) IN (:plain, :escaped)
+ORDER BY conversation_no, generation LIMIT :limit
+
+-- name: compaction_repack
+UPDATE compaction SET body = :new WHERE conversation_no = :no AND generation = :seq
+
+-- name: prompt_packed
+SELECT hash, text FROM prompt WHERE substr(text, 1, 2) IN (:plain, :escaped)
+ORDER BY hash LIMIT :limit
+
+-- name: prompt_repack
+UPDATE prompt SET text = :new WHERE hash = :hash
+
+-- name: toolset_packed
+SELECT hash, schemas FROM toolset WHERE substr(schemas, 1, 2) IN (:plain, :escaped)
+ORDER BY hash LIMIT :limit
+
+-- name: toolset_repack
+UPDATE toolset SET schemas = :new WHERE hash = :hash
+
+-- name: dictionary_drop
+DELETE FROM dictionary WHERE version = :version
+
+-- name: inbox_erasable
+SELECT number, parts, key, author, meta, seq, state FROM inbox WHERE conversation_no = :no
+ORDER BY number
+
+-- name: inbox_authored
+SELECT DISTINCT i.conversation_no FROM inbox AS i JOIN conversation AS c ON c.no = i.conversation_no
+WHERE c.profile = :profile AND i.author = :author ORDER BY 1
+
+-- name: inbox_erase
+UPDATE inbox SET parts = :parts, key = NULL, author = NULL, meta = :mark, tokens = 0
+WHERE conversation_no = :no AND number = :number
+
+-- name: blob_drop
+DELETE FROM blob WHERE conversation_no = :no AND hash = :hash
+
+-- name: compaction_erasable
+-- Bodies of what covers a seq.
+SELECT generation, body, receipt, undone_at FROM compaction
+WHERE conversation_no = :no AND covers_to >= :seq ORDER BY generation
+
+-- name: compaction_erase
+UPDATE compaction SET body = :body, receipt = NULL
+WHERE conversation_no = :no AND generation = :generation
+
+-- name: attempt_texts
+SELECT verdict, summary_error FROM attempt WHERE conversation_no = :no ORDER BY number
+
+-- name: attempt_erase
+-- What guards go by stays: verdicts are words of clew's own.
+UPDATE attempt SET summary_error = NULL WHERE conversation_no = :no
+
+-- name: turn_texts
+SELECT key, error FROM turn WHERE conversation_no = :no ORDER BY number
+
+-- name: turn_erase
+UPDATE turn SET key = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'erased' END
+WHERE conversation_no = :no AND number BETWEEN :first AND :last
+
+-- name: model_call_texts
+SELECT partial, error, settings FROM model_call WHERE conversation_no = :no ORDER BY number
+
+-- name: model_call_erase
+UPDATE model_call SET partial = NULL, settings = NULL,
+  error = CASE WHEN error IS NULL THEN NULL ELSE 'erased' END
+WHERE conversation_no = :no
+
+-- name: model_call_unprompt
+UPDATE model_call SET prompt_hash = NULL, toolset_hash = NULL WHERE conversation_no = :no
+
+-- name: outbox_texts
+SELECT number, turn, route, payload, error FROM outbox WHERE conversation_no = :no ORDER BY number
+
+-- name: outbox_erase
+-- What was not sent is not sent any more.
+UPDATE outbox SET payload = 'null', route = :route,
+  error = CASE WHEN state = 'sent' THEN NULL ELSE 'erased' END,
+  state = CASE WHEN state = 'pending' THEN 'failed' ELSE state END
+WHERE conversation_no = :no AND number = :number
+
+-- name: todo_erase
+UPDATE todo SET text = :text WHERE conversation_no = :no AND number = :number
+
+-- name: goal_texts
+SELECT number, text FROM goal WHERE conversation_no = :no ORDER BY number
+
+-- name: goal_erase
+UPDATE goal SET text = :text WHERE conversation_no = :no AND number = :number
+
+-- name: approval_erase
+UPDATE approval SET by = NULL WHERE conversation_no = :no
+  AND (CAST(:person AS TEXT) IS NULL OR by = :person)
+
+-- name: cut_erase
+UPDATE cut SET by = NULL WHERE conversation_no = :no
+  AND (CAST(:person AS TEXT) IS NULL OR by = :person)
+
+-- name: boundary_erase
+UPDATE boundary SET error = NULL WHERE conversation_no = :no
+
+-- name: conversation_erase
+-- Titles and preview that may be of what is gone; the view moves.
+UPDATE conversation SET view = view + 1, title_user = :title_user, title_llm = NULL,
+  title_derived = :title_derived, preview = :preview
+WHERE no = :no
+
+-- name: conversation_forget
+-- What a conversation that is erased as a whole says of itself.
+UPDATE conversation SET title_user = NULL, title_llm = NULL, title_derived = NULL, title_locked = 0,
+  preview = NULL, cwd = NULL, git_root = NULL, git_branch = NULL, meta = NULL, prompt_hash = NULL,
+  toolset_hash = NULL, view = view + 1
+WHERE no = :no
+
+-- name: conversation_texts
+SELECT title_user, title_llm, title_derived, preview, cwd, git_root, git_branch, meta
+FROM conversation WHERE no = :no
+
+-- name: conversation_place
+SELECT no, id, kind, origin, base, head FROM conversation
+WHERE no = (SELECT no FROM {{copy_names}} WHERE id = :id) AND profile = :profile
+
+-- name: binding_keys
+SELECT source, key, conversation FROM binding WHERE profile = :profile ORDER BY source, key
+
+-- name: binding_forget
+DELETE FROM binding WHERE profile = :profile AND source = :source AND key = :key
+
+-- name: inbound_keys
+SELECT source, account, key, conversation FROM inbound WHERE profile = :profile
+ORDER BY source, account, key
+
+-- name: inbound_forget
+DELETE FROM inbound WHERE profile = :profile AND source = :source AND account = :account
+  AND key = :key
+
+-- name: inbound_forget_of
+DELETE FROM inbound WHERE profile = :profile AND conversation = :conversation
+
+-- name: alias_keys
+SELECT source, foreign_id, conversation FROM alias WHERE profile = :profile
+ORDER BY source, foreign_id
+
+-- name: alias_forget
+DELETE FROM alias WHERE profile = :profile AND source = :source AND foreign_id = :foreign_id

@@ -10,6 +10,21 @@ PRAGMA synchronous = NORMAL
 -- name: pragma_cache
 PRAGMA cache_size = -16384
 
+-- name: pages
+PRAGMA page_count
+
+-- name: pragma_space
+-- Before the first page of a new file.
+PRAGMA auto_vacuum = INCREMENTAL
+
+-- name: space_state
+-- Pages that are free, all pages, bytes of a page.
+SELECT f.freelist_count, p.page_count, s.page_size
+FROM pragma_freelist_count AS f, pragma_page_count AS p, pragma_page_size AS s
+
+-- name: space_step
+PRAGMA incremental_vacuum(128)
+
 -- name: format_read
 PRAGMA user_version
 
@@ -71,3 +86,15 @@ FROM (SELECT id FROM words_docsize ORDER BY id DESC LIMIT :most)
 
 -- name: words_frequency
 SELECT count(*) FROM words WHERE words MATCH :match AND rowid >= :first
+
+-- name: pragma_secure_delete
+PRAGMA secure_delete = ON
+
+-- name: words_optimize
+INSERT INTO words(words) VALUES ('optimize')
+
+-- name: vacuum
+VACUUM
+
+-- name: cut_wal
+PRAGMA wal_checkpoint(TRUNCATE)

@@ -46,6 +46,20 @@ ON CONFLICT(id) DO NOTHING
 -- name: conversation_no
 SELECT no, profile FROM conversation WHERE id = :id AND binned_at IS NULL
 
+-- name: conversation_whole
+-- Of this id, in the bin too.
+SELECT no, profile, binned_at, deleting FROM conversation WHERE id = :id
+
+-- name: space_state
+-- Pages that are free, all pages, bytes of a page, and whether the file can shrink in steps (2).
+SELECT f.freelist_count, p.page_count, s.page_size, a.auto_vacuum
+FROM pragma_freelist_count AS f, pragma_page_count AS p, pragma_page_size AS s,
+  pragma_auto_vacuum AS a
+
+-- name: space_step
+-- Some milliseconds of the write lock; see store/vacuum.py.
+PRAGMA incremental_vacuum(128)
+
 -- name: conversation_prefix
 -- The upper bound is the prefix with its last character raised: a range of the id index.
 SELECT id FROM conversation WHERE id >= :low AND id < :high AND profile = :profile
@@ -114,6 +128,10 @@ WITH RECURSIVE line(no, title, origin, base, upto) AS (
   FROM line JOIN conversation AS o ON o.no = line.origin
   WHERE line.base > 0)
 SELECT no, title, upto FROM line
+
+-- name: erasure_lock
+-- The unit has the file's write lock already.
+SELECT NULL
 
 -- ---------------------------------------------------------------- copying (copy.sql)
 

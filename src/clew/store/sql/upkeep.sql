@@ -13,7 +13,7 @@ WHERE c.no IN (SELECT conversation_no FROM inbox WHERE state = 'waiting')
 ORDER BY c.no
 
 -- name: binned
-SELECT count(*) FROM conversation WHERE binned_at IS NOT NULL
+SELECT count(*) FROM conversation WHERE deleting = 1
 
 -- name: dictionaries
 SELECT count(*) FROM dictionary

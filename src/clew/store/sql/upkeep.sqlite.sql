@@ -48,6 +48,11 @@ SELECT (SELECT count(*) FROM conversation WHERE binned_at IS NULL),
 -- name: last_ids
 SELECT (SELECT coalesce(max(id), 0) FROM message), (SELECT coalesce(max(id), 0) FROM change)
 
+-- name: space
+-- Whether the file can become smaller in steps (2), pages that are free, all pages.
+SELECT a.auto_vacuum, f.freelist_count, p.page_count
+FROM pragma_auto_vacuum AS a, pragma_freelist_count AS f, pragma_page_count AS p
+
 -- name: search_format
 PRAGMA user_version
 

@@ -493,7 +493,7 @@ class ReferenceConversation(ReferenceReader):
 
         def fenced(world: World) -> T:
             state = world.states.get(self.id)
-            if state is None:
+            if state is None or state.binned_at is not None:
                 raise RightLost(self.id, right.fence)
             return unit(world, state)
 

@@ -32,6 +32,8 @@ def take(world: World, profile: str, routes: str) -> Delivered | None:
     """The one that has been due for longest, taken for a minute."""
     now, due = world.clock.now(), list[Delivered]()
     for state in world.states.values():
+        if state.binned_at is not None:
+            continue
         first = next((row for row in state.deliveries if row.state == "pending"), None)
         if state.profile == profile and first is not None and first.route.startswith(routes):
             due += [] if now < first.next_at <= now + BACKOFF[-1] else [first]

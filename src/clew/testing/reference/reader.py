@@ -174,7 +174,9 @@ class ReferenceReader:
         )  # fmt: skip
 
     def children(self, limit: int = 100) -> tuple[ConversationInfo, ...]:
-        states = [s for s in self._world.states.values() if s.origin == self.id]
+        states = [
+            s for s in self._world.states.values() if s.origin == self.id and s.binned_at is None
+        ]
         return tuple(records.info_of(self._world, state) for state in reversed(states))[:limit]
 
 

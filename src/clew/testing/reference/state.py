@@ -111,6 +111,7 @@ class State:
     ended_at: int | None = None
     end_reason: str | None = None
     reopened_at: int | None = None
+    binned_at: int | None = None
 
     @property
     def head(self) -> int:
@@ -151,6 +152,13 @@ class World:
 
     def get(self, profile: str, id: str) -> State:
         """The conversation of an id, inside one profile."""
+        state = self.whole(profile, id)
+        if state.binned_at is not None:
+            raise NotFound("conversation", id)
+        return state
+
+    def whole(self, profile: str, id: str) -> State:
+        """As `get`, for what may be in the bin."""
         state = self.states.get(id)
         if state is None or state.profile != profile:
             raise NotFound("conversation", id)

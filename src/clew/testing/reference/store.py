@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
@@ -18,11 +19,12 @@ from clew.domain.conversations import (
     Page,
 )
 from clew.domain.messages import Draft
+from clew.domain.retention import Binned, Item, Policy, Pruned
 from clew.domain.routes import Received, ResetOutcome
 from clew.domain.turns import Delivered, DeliveryState, ModelUsage, UsageBy, UsageRow
 from clew.errors import Ambiguous, InputError, InvalidCursor, KeyReused, NotFound
 from clew.ids import Ids
-from clew.testing.reference import boundaries, log, outbox, records, usage, values
+from clew.testing.reference import boundaries, log, outbox, records, retention, usage, values
 from clew.testing.reference.conversation import ReferenceConversation
 from clew.testing.reference.state import State, World
 
@@ -53,8 +55,20 @@ class ReferenceStore:
         return ReferenceProfile(self._world, values.key(self._world.limits, "profile", name))
 
     def profiles(self) -> tuple[tuple[str, int], ...]:
-        names = [state.profile for state in self._world.states.values()]
+        names = [s.profile for s in self._world.states.values() if s.binned_at is None]
         return tuple((name, names.count(name)) for name in sorted(set(names)))
+
+    def prune(
+        self, policy: Policy | None = None, *, dry_run: bool = False, profile: str | None = None
+    ) -> Pruned:
+        """What a policy says, at once; with `dry_run` on a copy of the world."""
+
+        def unit(world: World) -> Pruned:
+            return retention.prune(world, policy or Policy(), profile)
+
+        if dry_run:
+            return replace(copy.copy(self._world).write(unit), dry_run=True)
+        return self._world.write(unit)
 
     def verify(self) -> list[str]:
         """Problems; nothing but lists and dicts is here to be damaged, so there are none."""
@@ -74,6 +88,8 @@ class ReferenceProfile(boundaries.Subscriptions):
 
         def unit(world: World) -> str:
             known = None if new.id is None else world.states.get(new.id)
+            if known is not None and known.binned_at is not None:
+                raise KeyReused(known.id, None, "conversation")
             if known is not None and known.profile == self.name:
                 return records.again(known, "root", None, 0)
             return records.create(world, self.name, new).id
@@ -222,31 +238,35 @@ class ReferenceProfile(boundaries.Subscriptions):
             if state.open_turn is not None or state.waiting
         )
 
+    def bin(self, id: str) -> bool:
+        """Nobody finds it any more; nothing of it is gone."""
+        return self._world.write(lambda world: retention.bin(world, self.name, id))
+
+    def unbin(self, id: str) -> ReferenceConversation:
+        self._world.write(lambda world: retention.unbin(world, self.name, id))
+        return self._handle(id)
+
+    def binned(self, limit: int = 1000) -> tuple[Binned, ...]:
+        self._world.limits.check_page(limit)
+        return retention.binned(self._world, self.name)[:limit]
+
+    def empty_bin(self) -> tuple[Item, ...]:
+        why = "the bin was emptied"
+        return tuple(self._world.write(
+            lambda w: retention.empty(w, self.name, w.clock.now(), why)
+        ))  # fmt: skip
+
     def delete(self, id: str) -> None:
-        """Its branches keep all they show; delegates stay."""
-
-        def unit(world: World) -> None:
-            gone = world.get(self.name, id)
-            del world.states[id]
-            for child in world.states.values():
-                if child.origin == id:
-                    for message in child.messages[gone.base : child.base]:
-                        for digest in log.hashes(message.parts) & gone.blobs.keys():
-                            child.blobs[digest] = gone.blobs[digest]
-                    child.base = min(child.base, gone.base)
-                    child.origin = gone.origin if child.base else None
-            world.bindings = {k: v for k, v in world.bindings.items() if v != id}
-            world.aliases = [
-                replace(row, state="deleted") if row.conversation == id else row
-                for row in world.aliases
-            ]
-
-        self._world.write(unit)
+        """Its branches keep all they show; delegates stay. Also from the bin."""
+        self._world.write(lambda world: retention.delete(world, self.name, id))
 
     # ------------------------------------------------------------------ shared
 
     def _states(self) -> list[State]:
-        return [state for state in self._world.states.values() if state.profile == self.name]
+        return [
+            state for state in self._world.states.values()
+            if state.profile == self.name and state.binned_at is None
+        ]  # fmt: skip
 
     def _handle(self, id: str) -> ReferenceConversation:
         return ReferenceConversation(self._world, id, self.name)

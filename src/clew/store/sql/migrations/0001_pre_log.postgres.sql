@@ -63,6 +63,40 @@ CREATE TABLE toolset(
   names TEXT COLLATE "C" NOT NULL,
   schemas BYTEA NOT NULL
 );
+-- A handle that was open while a dictionary was made anew may still pack with the old one. Who takes
+-- a dictionary away has these tables locked.
+CREATE FUNCTION clew_needs_parts() RETURNS TRIGGER LANGUAGE plpgsql AS '
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM dictionary WHERE version = get_byte(NEW.parts, 1)) THEN
+    RAISE EXCEPTION ''its dictionary was made anew by an erasure, repeat the call (I-23)'' USING ERRCODE = ''23514'';
+  END IF;
+  RETURN NEW;
+END';
+CREATE FUNCTION clew_needs_body() RETURNS TRIGGER LANGUAGE plpgsql AS '
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM dictionary WHERE version = get_byte(NEW.body, 1)) THEN
+    RAISE EXCEPTION ''its dictionary was made anew by an erasure, repeat the call (I-23)'' USING ERRCODE = ''23514'';
+  END IF;
+  RETURN NEW;
+END';
+CREATE FUNCTION clew_needs_text() RETURNS TRIGGER LANGUAGE plpgsql AS '
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM dictionary WHERE version = get_byte(NEW.text, 1)) THEN
+    RAISE EXCEPTION ''its dictionary was made anew by an erasure, repeat the call (I-23)'' USING ERRCODE = ''23514'';
+  END IF;
+  RETURN NEW;
+END';
+CREATE FUNCTION clew_needs_schemas() RETURNS TRIGGER LANGUAGE plpgsql AS '
+BEGIN
+  IF NOT EXISTS (SELECT 1 FROM dictionary WHERE version = get_byte(NEW.schemas, 1)) THEN
+    RAISE EXCEPTION ''its dictionary was made anew by an erasure, repeat the call (I-23)'' USING ERRCODE = ''23514'';
+  END IF;
+  RETURN NEW;
+END';
+CREATE TRIGGER prompt_needs_dictionary BEFORE INSERT ON prompt
+FOR EACH ROW WHEN (substr(NEW.text, 1, 1) IN ('\x02', '\x82')) EXECUTE FUNCTION clew_needs_text();
+CREATE TRIGGER toolset_needs_dictionary BEFORE INSERT ON toolset
+FOR EACH ROW WHEN (substr(NEW.schemas, 1, 1) IN ('\x02', '\x82')) EXECUTE FUNCTION clew_needs_schemas();
 
 -- Its primary key decides between two that create one id. A table of its own, so that the others
 -- need no index that does not begin with the number.
@@ -115,12 +149,16 @@ CREATE TABLE conversation(
   ended_at BIGINT,
   end_reason TEXT COLLATE "C" REFERENCES end_reason(reason),
   reopened_at BIGINT,
+  -- In the bin since then; `deleting`: its rows are on their way out, and nobody restores it.
   binned_at BIGINT,
+  deleting BIGINT NOT NULL DEFAULT 0 CHECK(deleting IN (0, 1)),
   meta TEXT COLLATE "C",
   CHECK(base >= 0 AND head >= base AND view >= 0 AND generation >= 0 AND fence >= 0),
   CHECK(kind = 'branch' OR base = 0),
   CHECK(kind <> 'root' OR origin IS NULL),
   CHECK((ended_at IS NULL) = (end_reason IS NULL)),
+  CHECK(deleting = 0 OR binned_at IS NOT NULL),
+  CHECK(binned_at IS NULL OR turn IS NULL),
   CHECK((holder IS NULL) = (held_at IS NULL) AND (holder IS NULL) = (held_ttl IS NULL))
 );
 
@@ -139,7 +177,8 @@ CREATE INDEX conversation_pinned ON conversation(profile, archived, pinned, acti
 CREATE INDEX conversation_origin ON conversation(origin, no) WHERE origin IS NOT NULL;
 CREATE INDEX conversation_unfinished ON conversation(profile, no)
   WHERE turn IS NOT NULL OR waiting > 0;
-CREATE INDEX conversation_binned ON conversation(no) WHERE binned_at IS NOT NULL;
+CREATE INDEX conversation_binned ON conversation(binned_at, no) WHERE binned_at IS NOT NULL;
+CREATE INDEX conversation_deleting ON conversation(no) WHERE deleting = 1;
 
 -- Which conversations have ever pointed at a prompt or tool set: it stays while one of them does,
 -- since their model calls name it.
@@ -174,11 +213,27 @@ CREATE UNIQUE INDEX message_key ON message(conversation_no, key) WHERE key IS NO
 CREATE INDEX message_replaces ON message(conversation_no, replaces) WHERE replaces IS NOT NULL;
 CREATE INDEX message_id ON message(id);
 
-CREATE FUNCTION clew_refuse() RETURNS TRIGGER LANGUAGE plpgsql AS
-  'BEGIN RAISE EXCEPTION ''a committed message never changes (I-02)'' USING ERRCODE = ''23514'';
-   END';
+-- But for erasure, which leaves a tombstone, and for packing it anew, where a newer dictionary than
+-- the one it was packed with is there (I-23).
+CREATE FUNCTION clew_refuse() RETURNS TRIGGER LANGUAGE plpgsql AS '
+BEGIN
+  IF (NEW.id, NEW.conversation_no, NEW.seq, NEW.uid, NEW.turn, NEW.role, NEW.replaces,
+      NEW.created_at) IS NOT DISTINCT FROM (OLD.id, OLD.conversation_no, OLD.seq, OLD.uid, OLD.turn,
+      OLD.role, OLD.replaces, OLD.created_at)
+    AND ((NEW.meta = ''{"erased":true}'' AND NEW.tokens = 0 AND NEW.key IS NULL
+        AND NEW.author IS NULL AND NEW.api_group IS NULL)
+      OR ((NEW.meta, NEW.tokens, NEW.key, NEW.author, NEW.api_group)
+          IS NOT DISTINCT FROM (OLD.meta, OLD.tokens, OLD.key, OLD.author, OLD.api_group)
+        AND substr(OLD.parts, 1, 1) IN (''\x02'', ''\x82'')
+        AND get_byte(OLD.parts, 1) < (SELECT max(version) FROM dictionary))) THEN
+    RETURN NEW;
+  END IF;
+  RAISE EXCEPTION ''a committed message never changes (I-02)'' USING ERRCODE = ''23514'';
+END';
 CREATE TRIGGER message_never_changes BEFORE UPDATE ON message
 FOR EACH ROW EXECUTE FUNCTION clew_refuse();
+CREATE TRIGGER message_needs_dictionary BEFORE INSERT ON message
+FOR EACH ROW WHEN (substr(NEW.parts, 1, 1) IN ('\x02', '\x82')) EXECUTE FUNCTION clew_needs_parts();
 
 CREATE TABLE blob(
   conversation_no BIGINT NOT NULL REFERENCES conversation(no),
@@ -241,6 +296,8 @@ CREATE TABLE compaction(
 );
 CREATE UNIQUE INDEX compaction_attempt ON compaction(conversation_no, attempt)
   WHERE attempt IS NOT NULL;
+CREATE TRIGGER compaction_needs_dictionary BEFORE INSERT ON compaction
+FOR EACH ROW WHEN (substr(NEW.body, 1, 1) IN ('\x02', '\x82')) EXECUTE FUNCTION clew_needs_body();
 
 CREATE TABLE turn(
   conversation_no BIGINT NOT NULL REFERENCES conversation(no),
@@ -308,6 +365,8 @@ CREATE TABLE inbox(
 );
 CREATE UNIQUE INDEX inbox_key ON inbox(conversation_no, key) WHERE key IS NOT NULL;
 CREATE INDEX inbox_waiting ON inbox(conversation_no, number) WHERE state = 'waiting';
+CREATE TRIGGER inbox_needs_dictionary BEFORE INSERT ON inbox
+FOR EACH ROW WHEN (substr(NEW.parts, 1, 1) IN ('\x02', '\x82')) EXECUTE FUNCTION clew_needs_parts();
 
 -- inbound, binding and alias name the conversation by its id, without a foreign key: they outlive
 -- it, or are written before it (verify checks them).
@@ -448,14 +507,14 @@ CREATE TABLE job(
 );
 
 -- Everything that changes a conversation other than appending to it: what follow() reports, and
--- what the search indexer must undo. `detail` of a deletion holds the ranges of message ids.
+-- what the search indexer must undo. `detail` of a deletion or erasure holds the ranges of message ids.
 CREATE SEQUENCE change_nth CYCLE MAXVALUE 1048575;
 CREATE TABLE change(
   id BIGINT PRIMARY KEY,
   conversation TEXT COLLATE "C" NOT NULL,
   profile TEXT COLLATE "C" NOT NULL,
   kind TEXT COLLATE "C" NOT NULL CHECK(kind IN ('created', 'cut', 'undone', 'compacted', 'titled', 'flagged',
-    'ended', 'reopened', 'turn', 'deleted')),
+    'ended', 'reopened', 'turn', 'deleted', 'erased')),
   detail TEXT COLLATE "C",
   at BIGINT NOT NULL
 );

@@ -36,6 +36,14 @@ CREATE TABLE toolset(
   names TEXT NOT NULL,
   schemas BLOB NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE TRIGGER prompt_needs_dictionary BEFORE INSERT ON prompt
+WHEN hex(substr(NEW.text, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.text, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
+CREATE TRIGGER toolset_needs_dictionary BEFORE INSERT ON toolset
+WHEN hex(substr(NEW.schemas, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.schemas, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 
 CREATE TABLE conversation(
   no INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -80,12 +88,16 @@ CREATE TABLE conversation(
   ended_at INTEGER,
   end_reason TEXT REFERENCES end_reason(reason),
   reopened_at INTEGER,
+  -- In the bin since then; `deleting`: its rows are on their way out, and nobody restores it.
   binned_at INTEGER,
+  deleting INTEGER NOT NULL DEFAULT 0 CHECK(deleting IN (0, 1)),
   meta TEXT,
   CHECK(base >= 0 AND head >= base AND view >= 0 AND generation >= 0 AND fence >= 0),
   CHECK(kind = 'branch' OR base = 0),
   CHECK(kind <> 'root' OR origin IS NULL),
   CHECK((ended_at IS NULL) = (end_reason IS NULL)),
+  CHECK(deleting = 0 OR binned_at IS NOT NULL),
+  CHECK(binned_at IS NULL OR turn IS NULL),
   CHECK((holder IS NULL) = (held_at IS NULL) AND (holder IS NULL) = (held_ttl IS NULL))
 ) STRICT;
 
@@ -104,7 +116,8 @@ CREATE INDEX conversation_pinned ON conversation(profile, archived, pinned, acti
 CREATE INDEX conversation_origin ON conversation(origin, no) WHERE origin IS NOT NULL;
 CREATE INDEX conversation_unfinished ON conversation(profile, no)
   WHERE turn IS NOT NULL OR waiting > 0;
-CREATE INDEX conversation_binned ON conversation(no) WHERE binned_at IS NOT NULL;
+CREATE INDEX conversation_binned ON conversation(binned_at, no) WHERE binned_at IS NOT NULL;
+CREATE INDEX conversation_deleting ON conversation(no) WHERE deleting = 1;
 
 -- Which conversations have ever pointed at a prompt or tool set: it stays while one of them does,
 -- since their model calls name it.
@@ -136,8 +149,26 @@ CREATE UNIQUE INDEX message_seq ON message(conversation_no, seq);
 CREATE UNIQUE INDEX message_key ON message(conversation_no, key) WHERE key IS NOT NULL;
 CREATE INDEX message_replaces ON message(conversation_no, replaces) WHERE replaces IS NOT NULL;
 
+-- But for erasure, which leaves a tombstone, and for packing it anew, where a newer dictionary than
+-- the one it was packed with is there (I-23).
 CREATE TRIGGER message_never_changes BEFORE UPDATE ON message
+WHEN NOT (
+  NEW.id IS OLD.id AND NEW.conversation_no IS OLD.conversation_no AND NEW.seq IS OLD.seq
+  AND NEW.uid IS OLD.uid AND NEW.turn IS OLD.turn AND NEW.role IS OLD.role
+  AND NEW.replaces IS OLD.replaces AND NEW.created_at IS OLD.created_at
+  AND ((NEW.meta IS '{"erased":true}' AND NEW.tokens IS 0 AND NEW.key IS NULL
+      AND NEW.author IS NULL AND NEW.api_group IS NULL)
+    OR (NEW.meta IS OLD.meta AND NEW.tokens IS OLD.tokens AND NEW.key IS OLD.key
+      AND NEW.author IS OLD.author AND NEW.api_group IS OLD.api_group
+      AND hex(substr(OLD.parts, 1, 1)) IN ('02', '82') AND hex(substr(OLD.parts, 2, 1))
+        < (SELECT printf('%02X', max(version)) FROM dictionary))))
 BEGIN SELECT RAISE(ABORT, 'a committed message never changes (I-02)'); END;
+
+-- A handle that was open while a dictionary was made anew may still pack with the old one.
+CREATE TRIGGER message_needs_dictionary BEFORE INSERT ON message
+WHEN hex(substr(NEW.parts, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.parts, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 
 CREATE TABLE blob(
   conversation_no INTEGER NOT NULL REFERENCES conversation(no),
@@ -199,6 +230,10 @@ CREATE TABLE compaction(
 ) STRICT;
 CREATE UNIQUE INDEX compaction_attempt ON compaction(conversation_no, attempt)
   WHERE attempt IS NOT NULL;
+CREATE TRIGGER compaction_needs_dictionary BEFORE INSERT ON compaction
+WHEN hex(substr(NEW.body, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.body, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 
 CREATE TABLE turn(
   conversation_no INTEGER NOT NULL REFERENCES conversation(no),
@@ -266,6 +301,10 @@ CREATE TABLE inbox(
 ) STRICT;
 CREATE UNIQUE INDEX inbox_key ON inbox(conversation_no, key) WHERE key IS NOT NULL;
 CREATE INDEX inbox_waiting ON inbox(conversation_no, number) WHERE state = 'waiting';
+CREATE TRIGGER inbox_needs_dictionary BEFORE INSERT ON inbox
+WHEN hex(substr(NEW.parts, 1, 1)) IN ('02', '82') AND NOT EXISTS (
+  SELECT 1 FROM dictionary WHERE printf('%02X', version) = hex(substr(NEW.parts, 2, 1)))
+BEGIN SELECT RAISE(ABORT, 'its dictionary was made anew by an erasure, repeat the call (I-23)'); END;
 
 -- inbound, binding and alias name the conversation by its id, without a foreign key: they outlive
 -- it, or are written before it (verify checks them).
@@ -406,13 +445,13 @@ CREATE TABLE job(
 ) STRICT, WITHOUT ROWID;
 
 -- Everything that changes a conversation other than appending to it: what follow() reports, and
--- what the search indexer must undo. `detail` of a deletion holds the ranges of message ids.
+-- what the search indexer must undo. `detail` of a deletion or erasure holds the ranges of message ids.
 CREATE TABLE change(
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   conversation TEXT NOT NULL,
   profile TEXT NOT NULL,
   kind TEXT NOT NULL CHECK(kind IN ('created', 'cut', 'undone', 'compacted', 'titled', 'flagged',
-    'ended', 'reopened', 'turn', 'deleted')),
+    'ended', 'reopened', 'turn', 'deleted', 'erased')),
   detail TEXT,
   at INTEGER NOT NULL
 ) STRICT;
