@@ -48,7 +48,7 @@ def complete(line: str, word: int) -> list[str]:
 
 
 def test_commands_options_and_ids(demo: Demo) -> None:
-    assert complete("clew s", 1) == ["show", "search", "stats"]
+    assert complete("clew s", 1) == ["show", "search", "stats", "spool"]
     assert "--since" in complete("clew list --s", 2)
     assert complete(f"clew show {demo.ids.trip[:10]}", 2) == [demo.ids.trip]
     assert demo.ids.trip[:8] in complete("clew show ", 2)

@@ -214,11 +214,12 @@ def test_the_dictionary(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_leftovers(path: Path) -> None:
-    for name in ("a.db.restore-0a", "a.db.partial-0b", "a.db-journal", "a.replaced-1.db"):
+    killed = ("a.db.restore-0a", "a.db.partial-0b", "a.repaired-1.db.partial-0c")
+    for name in (*killed, "a.db-journal", "a.replaced-1.db"):
         (path.parent / name).touch()
     found = [finding for finding in looked_at(path) if finding.subject == "leftovers"]
     assert [finding.level for finding in found] == ["warn", "warn", "ok"]
-    assert all(name in found[0].what for name in ("a.db.restore-0a", "a.db.partial-0b"))
+    assert all(name in found[0].what for name in killed)
 
 
 def test_the_search_file(path: Path) -> None:
@@ -239,3 +240,10 @@ def test_the_search_file(path: Path) -> None:
     path.with_name("a.db.search").write_bytes(b"nonsense" * 1000)
     assert search().level == "warn"
     assert "rm " in (search().remedy or "")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_a_pipe_in_the_place_of_the_store_is_told_and_not_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.db")
+    errors = [found for found in diagnose(tmp_path / "a.db") if found.level == "error"]
+    assert [found.code for found in errors] == ["file.not-a-store"]

@@ -180,4 +180,4 @@ def test_other_tables(demo: Demo) -> None:
     assert "\x1b[1;31mKirschen\x1b[0m" in shown
     assert "Every invariant holds." in terminal("verify")[1]
     assert "Go on from Python" in terminal("resume", demo.ids.flaky)[1]
-    assert "TITLE" in terminal("prune", "--older-than", "0d")[1]
+    assert "There is nothing" in terminal("prune")[1]

@@ -20,9 +20,11 @@ import apsw
 import pytest
 
 import clew
-from clew.errors import StoreReplaced, WalLost
+from clew.errors import StoreError, StoreReplaced, WalLost
 from clew.store import wal_holders
 from clew.store.backup import backup
+from clew.store.doctor import diagnose
+from clew.store.engines import open_backend
 from clew.store.restore import restore
 from clew.store.wal_holders import check_holders, holders, was_deleted
 
@@ -272,6 +274,40 @@ def test_folder_deleted(path: Path, start: Start) -> None:
     assert owner.ask("add two").startswith("StoreReplaced")
     assert owner.ask("close") == "ok"
     assert not path.exists()
+
+
+@pytest.mark.parametrize("how", ["moved", "emptied"])
+@pytest.mark.parametrize("lives", [True, False])
+def test_a_wal_whose_file_is_gone_is_no_new_store(
+    path: Path, start: Start, how: str, lives: bool
+) -> None:
+    """S37.2 The file is moved away, or emptied, and its -wal has commits: neither opening nor a
+    restore nor a diagnosis makes a new store there, for which SQLite would delete the -wal."""
+    saved, copy = path.with_name("saved.db"), path.with_name("copy.db")
+    owner = start()
+    assert owner.ask("add one") == "ok"
+    backup(path, copy)
+    assert owner.ask("add two") == "ok"
+    if not lives:
+        owner.kill()
+    shutil.copyfile(path, saved)  # another inode: nothing of this process may lock the store's
+    os.rename(path, path.with_name("away.db"))
+    if how == "emptied":
+        path.touch()
+    before = Path(f"{path}-wal").read_bytes()
+    assert before
+    with pytest.raises(StoreReplaced, match="its -wal is there"):
+        clew.open(path)
+    with pytest.raises(StoreReplaced, match="its -wal is there"):
+        open_backend(path, create=False)  # as `clew list` does: no "there is no store yet"
+    with pytest.raises(StoreError, match="lies there without its store"):
+        restore(path, copy)
+    assert any(finding.code == "file.gone" for finding in diagnose(path))
+    assert Path(f"{path}-wal").read_bytes() == before
+    if lives:
+        owner.kill()
+    os.replace(saved, path)
+    assert stored(path) == ["one", "two"]
 
 
 def test_closed_cleanly_and_opened_late(path: Path, start: Start) -> None:

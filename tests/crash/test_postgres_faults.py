@@ -627,7 +627,7 @@ def test_an_address_that_does_not_work_says_why(
 def test_a_password_that_is_not_written_well_is_not_shown(server: Server, password: str) -> None:
     url = server.url().replace(server.password, password)
     with pytest.raises(clew.ClewError) as caught:
-        clew.open(url)
+        open_store(url, 1.0)
     assert "zyx" not in told(caught.value)
 
 

@@ -17,6 +17,7 @@ import pytest
 import clew
 from clew.domain.erasure import ERASED
 from clew.store import dictionary
+from clew.store.needles import Needles
 
 PROMPT = "You are an assistant for people who travel."
 
@@ -353,3 +354,22 @@ def test_what_waits_in_the_spool_goes_too(tmp_path: Path) -> None:
         assert [m.text for m in profile.open(conv.id).messages()] == [ERASED, ERASED]
         assert store.verify() == []
     assert files_with(tmp_path, [secret]) == []
+
+
+def test_a_text_too_short_for_a_piece_is_looked_for_whole(tmp_path: Path) -> None:
+    """A phone number: in a row that stays it counts for nothing, in the file alone it is found."""
+    needles = Needles()
+    needles.add_text("+4917099988")
+    needles.add_text("ok")
+    assert (len(needles), needles.missed) == (1, 1)
+    assert [at for at, _ in needles.find(b"x" * 20 + b"+4917099988" + b"y" * 20)] == [20]
+    found = needles.with_more(Needles())
+    assert (len(found), found.missed) == (1, 1)
+    found.discard_in(b"call +4917099988")
+    assert len(found) == 0
+    with clew.open(tmp_path / "s.db") as store:
+        profile = store.profile("p")
+        profile.create().append([clew.user("my pin 4711", author="+4917099988")])
+        erased = profile.erase(profile.plan_erasure(person="+4917099988"))
+    assert erased.proof.fragments > 0
+    assert erased.is_proven

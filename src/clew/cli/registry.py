@@ -61,7 +61,9 @@ COMMANDS = {
     "copy": Entry(KEEP, "copy", "Copy or move a store between files and servers."),
     "migrate": Entry(KEEP, "migrate", "Bring the store up to date, or make one."),
     "verify": Entry(KEEP, "verify", "Check every invariant of the store."),
-    "spool": Entry(KEEP, "spool", "Messages that the store could not take, and what to do."),
+    "spool": Entry(
+        KEEP, "spool", "Show, bring in, export or discard messages that the store could not take."
+    ),
     "repair": Entry(KEEP, "repair", "Save what is left of a damaged store."),
     "doctor": Entry(KEEP, "doctor", "Say what is wrong with the store and what to do."),
     "config": Entry(OTHER, "config", "Show, check and edit the configuration."),

@@ -108,6 +108,8 @@ class Proof(Struct, frozen=True, kw_only=True):
     bytes: int
     """Bytes of files that were read."""
     traces: tuple[Trace, ...] = ()
+    missed: int = 0
+    """Texts that were not looked for: under 6 bytes, or beyond the first 64 of under 16."""
 
     @property
     def is_clean(self) -> bool:

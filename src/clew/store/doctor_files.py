@@ -22,7 +22,8 @@ def no_file(store: Path) -> Iterator[Finding]:
     """Why there may be no store."""
     if os.path.exists(f"{store}-wal"):
         yield Finding(
-            "error", "file", f"{store} is gone, but its -wal is there",
+            "error", "file",
+            f"{store} is {'empty' if store.exists() else 'gone'}, but its -wal is there",
             "Bring the file back from where it was moved to; if it is lost, move the -wal away "
             "and restore a backup",
             code="file.gone",
@@ -112,7 +113,8 @@ def disk(store: Path) -> Iterator[Finding]:
 def leftovers(store: Path) -> Iterator[Finding]:
     """Files beside the store that nobody needs, or that nobody should delete."""
     stale = [
-        *_beside(store, ".restore-*"), *_beside(store, ".partial-*"), *_beside(store, ".repair-*")
+        *_beside(store, ".restore-*"), *_beside(store, ".partial-*"), *_beside(store, ".repair-*"),
+        *sorted(store.parent.glob(f"{escape(store.stem)}.repaired-*{store.suffix}.partial-*")),
     ]  # fmt: skip
     if stale:
         names = " ".join(str(name) for name in stale)

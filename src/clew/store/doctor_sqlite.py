@@ -39,6 +39,9 @@ def diagnose(store: Path, clock: Clock | None = None) -> list[Finding]:
     for look in _LOOKS:
         found.extend(_careful(look, store))
     found.extend(doctor_spool.look(store, None))
+    if not (store.is_file() or store.is_dir()):  # to open a pipe waits for who writes into it
+        said, remedy = f"{store} is not a regular file", "Give the path of a store"
+        return [*found, Finding("error", "file", said, remedy, code="file.not-a-store")]
     try:
         header = migrate.examine(str(store))
     except StoreError as error:
@@ -47,6 +50,8 @@ def diagnose(store: Path, clock: Clock | None = None) -> list[Finding]:
             "restore). Else give the path of a store"
         )
         return [*found, Finding("error", "file", str(error), remedy, code="file.not-a-store")]
+    if header.empty and os.path.exists(f"{store}-wal"):
+        return [*found, *doctor_files.no_file(store)]
     if header.empty:
         remedy = "Delete it, or open it from Python, which makes a store of it"
         return [*found, Finding("warn", "file", f"{store} is empty", remedy, code="file.empty")]

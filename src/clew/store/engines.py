@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -47,6 +48,7 @@ def _opened(
     if create:
         place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     elif not place.exists():
+        import_module("clew.store.wal_holders").check_file(os.path.realpath(place))
         raise NoStore(
             f"there is no store at {place}; `clew list` says how to begin, --store names another"
         )

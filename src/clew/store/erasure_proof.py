@@ -49,7 +49,8 @@ def prove(db: Database, search: Search, gathered: Gathered) -> Proof:
     traces += [Trace("spool", place) for place in erasure_spool.traces(db, everything)]
     left = {trace.file + f" at byte {trace.at:,}" for trace in found if trace.piece in pieces}
     traces += [Trace("file", place) for place in sorted(left)]
-    return Proof(fragments=len(everything), values=values, bytes=size, traces=tuple(traces[:MOST]))
+    return Proof(fragments=len(everything), values=values, bytes=size, traces=tuple(traces[:MOST]),
+                 missed=gathered.texts.missed)  # fmt: skip
 
 
 def _quotes(needles: Needles, data: bytes) -> bool:

@@ -2,8 +2,8 @@
 
 A piece is found where SIXTEEN bytes in a row are the same. The data is looked at in words of eight
 bytes at their own places, which is some 20 ns each: any sixteen bytes hold one such word, and the
-words of the pieces are known at every offset. Long values are sampled; each short one is known
-whole.
+words of the pieces are known at every offset. Long values are sampled. A text that is too short for
+a piece is looked for as a whole.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ MOST = 2 << 20
 """Bytes in all that are looked for: some 500 MB of memory."""
 DULL = 6
 """A piece of fewer different bytes says nothing: a line of spaces, zeros of a picture."""
+SHORTEST, SHORT = 6, 64
+"""Bytes of a text that is looked for as a whole because it makes no piece, such as a phone number;
+and how many of these: each is a look of its own through everything."""
 
 
 class Needles:
@@ -29,18 +32,31 @@ class Needles:
     def __init__(self) -> None:
         self._words: set[int] = set()
         self._pieces: set[bytes] = set()
+        self._short: set[bytes] = set()
         self._room = MOST
+        self.missed = 0
+        """Texts that are too short to be looked for, or too many of the short ones."""
 
     def __len__(self) -> int:
-        return len(self._pieces)
+        return len(self._pieces) + len(self._short)
 
     def add_text(self, text: str) -> None:
         """A text as UTF-8, and as JSON writes it."""
         plain = text.encode("utf-8", "surrogatepass")
+        if len(plain) < SIXTEEN:
+            self._add_short(plain)
         self.add(plain)
         escaped = escape_text(text).encode()[1:-1]
         if escaped != plain:
             self.add(escaped)
+
+    def _add_short(self, plain: bytes) -> None:
+        if plain in self._short:
+            return
+        if len(plain) < SHORTEST or len(self._short) >= SHORT:
+            self.missed += 1
+        else:
+            self._short.add(plain)
 
     def add(self, data: bytes) -> None:
         """Bytes as they are stored."""
@@ -57,23 +73,27 @@ class Needles:
 
     @classmethod
     def of(cls, pieces: set[bytes]) -> Needles:
-        """These pieces, each of SIXTEEN bytes."""
+        """These pieces, each of SIXTEEN bytes, or a whole short text."""
         made = cls()
-        made._pieces = pieces
+        made._pieces = {piece for piece in pieces if len(piece) == SIXTEEN}
+        made._short = pieces - made._pieces
         return made
 
     def with_more(self, other: Needles) -> Needles:
         """These and the other's."""
-        return Needles.of(self._pieces | other._pieces)
+        both = Needles.of(self._pieces | other._pieces | self._short | other._short)
+        both.missed = self.missed + other.missed
+        return both
 
     def __contains__(self, piece: bytes) -> bool:
-        return piece in self._pieces
+        return piece in self._pieces or piece in self._short
 
     def discard_in(self, data: bytes) -> None:
         """Take out those that stand in this, which is meant to stay."""
         found = {piece for _, piece in self.find(data)}
         if found:
             self._pieces -= found
+            self._short -= found
             self._words.clear()
 
     def find(self, data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -88,6 +108,10 @@ class Needles:
         for at in range(max(0, len(data) - SIXTEEN - EIGHT), len(data) - SIXTEEN + 1):
             if data[at : at + SIXTEEN] in self._pieces:
                 yield at, data[at : at + SIXTEEN]
+        for short in self._short:
+            at = data.find(short)
+            if at >= 0:
+                yield at, short
 
     def are_in(self, data: bytes) -> bool:
         """Whether a piece stands in the data."""

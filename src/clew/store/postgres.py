@@ -31,6 +31,7 @@ from clew.store.migrations import Meta, Progress
 from clew.store.postgres_driver import (
     Contention,
     Demoted,
+    Distrusted,
     InDoubt,
     connect,
     session,
@@ -238,6 +239,8 @@ def _patiently(work: Callable[[], T], patience: float) -> T:
     while True:
         try:
             return work()
+        except Distrusted:
+            raise
         except (Contention, Unavailable):
             if monotonic() + pause > end:
                 raise

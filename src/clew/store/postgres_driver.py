@@ -51,6 +51,16 @@ class InDoubt(Unavailable):
     What a later run meets does not tell that nothing was written."""
 
 
+class Distrusted(Unavailable):
+    """TLS was asked for, and the server has none, or a certificate that is not the one expected:
+    waiting does not help."""
+
+    retryable = False
+
+
+_TLS = re.compile(r"certificate verify failed|does not match host name|does not support SSL")
+
+
 class Demoted(StoreError):
     """The server takes no writes, which it may have done when the connection was made."""
 
@@ -160,6 +170,8 @@ def translate(error: psycopg.Error, where: str = "the server") -> StoreError | I
         return StoreError(
             f"constraint {error.diag.constraint_name or ''} refused the write ({state})"
         )
+    if _TLS.search(_reason(error)):
+        return Distrusted(f"{where} cannot be reached as its URL asks: {_reason(error)}")
     if is_lost(error):
         return Unavailable(
             f"{where} cannot be reached, or the connection was lost"

@@ -164,9 +164,9 @@ def name_beside(path: Path, what: str, clock: Clock) -> Path:
 
 
 def _check_live(path: Path) -> None:
-    if path.exists():
-        migrate.examine(str(path))
-    elif os.path.exists(f"{path}-wal"):
+    if path.exists() and not migrate.examine(str(path)).empty:
+        return
+    if os.path.exists(f"{path}-wal") and os.path.getsize(f"{path}-wal"):
         raise StoreError(
             f"{path}-wal lies there without its store, and may hold the newest messages. "
             f"Move it away, then restore again"

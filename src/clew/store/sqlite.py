@@ -42,6 +42,7 @@ from clew.store.sqlite_driver import again
 from clew.store.sqlite_transaction import SqliteTransaction
 from clew.store.sqlite_writer import SqliteWriter
 from clew.store.turnstile import Turnstile
+from clew.store.wal_holders import check_file
 
 if TYPE_CHECKING:
     from clew.store.needles import Needles
@@ -352,6 +353,7 @@ def _ensure_file(path: str, create: bool) -> None:
     """Have a file, readable by nobody else. One thread at a time, and only a new file: closing a
     descriptor of one that SQLite has open in this process would drop its locks."""
     with _creating.lock:
+        check_file(path)
         if os.path.exists(path):
             return
         if not create:

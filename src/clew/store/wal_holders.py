@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from clew.errors import WalLost
+from clew.errors import StoreReplaced, WalLost
 
 PROC = Path("/proc")
 _DELETED = " (deleted)"
@@ -42,6 +42,26 @@ def check_holders(
         f"Nothing was opened. Let that process close the store cleanly, which saves them (do not "
         f"kill it), then try again"
     )
+
+
+def check_file(path: str) -> None:
+    """Raise StoreReplaced if the store's file is gone, or was emptied, and its -wal has commits:
+    SQLite would take it for a new database, and delete the -wal. Opens nothing.
+
+    The -wal is looked at first: whoever makes a store has its first page before there is a -wal."""
+    if _size(path + "-wal") and not _size(path):
+        raise StoreReplaced(
+            f"{path} is gone or empty, but its -wal is there, and has commits that are only in it. Nothing "
+            f"was opened. Bring the file back from where it was moved to; if it is lost, move the "
+            f"-wal away and `clew restore` a backup"
+        )
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def lost_by(path: str, proc: Path = PROC) -> tuple[int, str] | None:

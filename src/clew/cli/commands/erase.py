@@ -157,12 +157,19 @@ def _tell(screen: Screen, erased: Erased) -> None:
         f"{counted(proof.values, 'value')} and {counted(proof.bytes, 'byte')} of files were looked "
         f"through for {counted(proof.fragments, 'fragment')}"
     )
-    if proof.is_clean:
+    if proof.is_clean and not proof.fragments:
+        screen.line(("There was nothing to look for afterwards.", "yellow"))
+    elif proof.is_clean:
         screen.line((f"{looked}; none was found.", "green"))
     else:
         screen.line((f"{looked}. Found again:", "red"))
         for trace in proof.traces:
             screen.line(f"  {trace.kind}: {trace.place}")
         screen.line("A row that is named quotes it: erase that message, too (clew show).")
+    if proof.missed:
+        screen.line(
+            f"{counted(proof.missed, 'text')} too short to be looked for: they are gone from their "
+            "rows, and the file was written anew."
+        )
     for text in erased.left:
         screen.line(("  ", ""), (text, "dim"))
