@@ -238,6 +238,19 @@ def test_wal_unlinked_while_open(path: Path, start: Start) -> None:
     assert stored(path) == ["one"]
 
 
+def test_a_diagnosis_makes_no_second_wal(path: Path, start: Start) -> None:
+    """S37.1 Who looks with the doctor, as the error says, does not keep the owner of a deleted -wal
+    from saving its commits."""
+    owner = start()
+    assert owner.ask("add one") == "ok"
+    Path(f"{path}-wal").unlink()
+    assert owner.ask("add two").startswith("WalLost")
+    assert any(finding.code == "holders.wal-deleted" for finding in diagnose(path))
+    assert not Path(f"{path}-wal").exists()
+    assert owner.ask("close") == "ok"
+    assert stored(path) == ["one"]
+
+
 def test_wal_and_shm_unlinked_while_open(path: Path, start: Start) -> None:
     """S37.1 Also when both are gone, and the owner has only read."""
     first = start()

@@ -56,6 +56,8 @@ def diagnose(store: Path, clock: Clock | None = None) -> list[Finding]:
         remedy = "Delete it, or open it from Python, which makes a store of it"
         return [*found, Finding("warn", "file", f"{store} is empty", remedy, code="file.empty")]
     found.append(Finding("ok", "file", f"{store}, {size_text(store.stat().st_size)}"))
+    if any(finding.code == "holders.wal-deleted" for finding in found):
+        return found  # to open it makes a second -wal, and then that process does not merge its own
     found.extend(_inside(store, header.wal, clock or SystemClock()))
     return found
 

@@ -51,9 +51,9 @@ def check_file(path: str) -> None:
     The -wal is looked at first: whoever makes a store has its first page before there is a -wal."""
     if _size(path + "-wal") and not _size(path):
         raise StoreReplaced(
-            f"{path} is gone or empty, but its -wal is there, and has commits that are only in it. Nothing "
-            f"was opened. Bring the file back from where it was moved to; if it is lost, move the "
-            f"-wal away and `clew restore` a backup"
+            f"{path} is gone or empty, but its -wal is there, and has commits that are only in it. "
+            f"Nothing was opened. Bring the file back from where it was moved to; if it is lost, "
+            f"move the -wal away and `clew restore` a backup"
         )
 
 
