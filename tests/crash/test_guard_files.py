@@ -239,13 +239,18 @@ def test_wal_unlinked_while_open(path: Path, start: Start) -> None:
 
 
 def test_a_diagnosis_makes_no_second_wal(path: Path, start: Start) -> None:
-    """S37.1 Who looks with the doctor, as the error says, does not keep the owner of a deleted -wal
-    from saving its commits."""
-    owner = start()
+    """S37.1 The doctor, a backup and a restore do not keep the owner of a deleted -wal from
+    saving its commits."""
+    owner, good = start(), path.with_name("good.db")
     assert owner.ask("add one") == "ok"
+    backup(path, good)
     Path(f"{path}-wal").unlink()
     assert owner.ask("add two").startswith("WalLost")
     assert any(finding.code == "holders.wal-deleted" for finding in diagnose(path))
+    with pytest.raises(WalLost):
+        backup(path, path.with_name("b.db"))
+    with pytest.raises(WalLost):
+        restore(path, good)
     assert not Path(f"{path}-wal").exists()
     assert owner.ask("close") == "ok"
     assert stored(path) == ["one"]

@@ -186,6 +186,23 @@ def test_a_repair_is_applied_as_a_restore_is(whole: Path, where: Places, fast_di
     assert not list(fast_dir.glob("*.repair*"))
 
 
+def test_what_was_written_after_the_copy_is_not_lost_by_a_repair(
+    whole: Path, where: Places, fast_dir: Path
+) -> None:
+    """A writer that has not met the damage: its messages are not in the result."""
+    path = copy(whole, fast_dir / "a.db")
+    blank(path, max(max(pages) for pages in where["blob"].values()))
+    with clew.open(path) as store, Repair(path) as repair:
+        conv = store.profile("me").create(source="cli")
+        conv.append([clew.user("acknowledged")])
+        with pytest.raises(clew.Busy, match="written to since it was read"):
+            repair.apply()
+        assert repair.result.exists()
+        assert conv.append([clew.user("and on")]).spooled is None
+        assert [m.text for m in conv.messages()] == ["acknowledged", "and on"]
+    assert not list(fast_dir.glob("*.replaced-*"))
+
+
 def test_a_file_that_is_no_database_is_replaced_by_name(whole: Path, fast_dir: Path) -> None:
     """Only while nobody has it open."""
     path, _ = damaged(whole, fast_dir, "header", 1)

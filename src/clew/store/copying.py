@@ -19,6 +19,7 @@ from clew.errors import Corrupt, InputError, StoreError
 from clew.store import migrate
 from clew.store.queries import parse, read
 from clew.store.sqlite_driver import FileConnection, query, translate
+from clew.store.wal_holders import check_holders
 
 Progress = Callable[[int, int], None]
 """Called with (done, of) after each step; what it raises ends the copy."""
@@ -149,7 +150,10 @@ def connection(path: Path) -> apsw.Connection:
 
     The store's own settings cannot be made on a file whose schema is damaged; of them only the
     sync of each commit matters here, and it is SQLite's default.
+    Raises WalLost where another works on in a -wal that was deleted: a second one would keep that
+    process from saving its commits.
     """
+    check_holders(os.path.realpath(path))
     with _typed(path):
         opened = FileConnection(str(path))
     opened.set_busy_timeout(int(PATIENCE * 1000))

@@ -32,7 +32,7 @@ from clew.store.repair_load import Loader
 from clew.store.repair_swap import Swapped, swap_in
 from clew.store.restore import name_beside, problems_in, write_turn
 from clew.store.salvage import Salvage
-from clew.store.salvage_image import Staged, stage
+from clew.store.salvage_image import Staged, stage, written
 from clew.store.salvage_pages import Image
 from clew.store.salvage_shapes import SQL, shapes_of
 from clew.store.sqlite import SqliteBackend
@@ -138,12 +138,14 @@ class Repair:
 
     def apply(self, progress: Progress | None = None) -> Swapped:
         """Put the result in the place of the store, which is kept. Raises Busy when a process
-        writes to it, or has a file open that can only be replaced whole."""
-        return swap_in(self.path, self.result, self._clock, progress)
+        writes to it or has written to it since it was read, or has a file open that can only be
+        replaced whole."""
+        return swap_in(self.path, self.result, self._clock, progress, self._read)
 
     def _run(self, bar: Bar) -> RepairReport:
         alone = admitted(self.path, "repair", PATIENCE)
         with bar("Copying") as progress, alone, write_turn(self.path):
+            self._read = written(self.path)  # nobody writes while we have the turn
             staged = stage(self.path, self._image, progress)
         SqliteBackend(self._partial).close()
         mended: Counter[str] = Counter()

@@ -8,7 +8,7 @@ by name; this is refused while any process has it open, because such a one would
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from clew.store.admission import admitted
 from clew.store.backup_packs import unusable
 from clew.store.copying import PATIENCE, Progress, remove, sync_folder
 from clew.store.restore import Restoration, name_beside, write_turn
+from clew.store.salvage_image import Written, written
 from clew.store.search.file import identity, replace
 
 _SIDES = ("-wal", "-shm")
@@ -33,15 +34,27 @@ class Swapped(Struct, frozen=True):
     by_name: bool
 
 
-def swap_in(path: Path, result: Path, clock: Clock, progress: Progress | None) -> Swapped:
-    """Replace the store at `path` by the new store `result`, which is gone afterwards."""
+def swap_in(
+    path: Path, result: Path, clock: Clock, progress: Progress | None, read: Written
+) -> Swapped:
+    """Replace the store at `path` by the new store `result`, which is gone afterwards. `read`: how
+    it was when it was copied. Busy, with nothing done, if somebody has written to it since: what
+    was acknowledged then would be lost."""
+
+    def check() -> None:
+        if written(path) != read:
+            raise Busy(
+                f"{path} was written to since it was read: what came then is not in {result}. "
+                f"Nothing was replaced. Stop what writes to it, then `clew repair --apply` again"
+            )
+
     try:
         with Restoration(path, result, clock=clock) as ready:
-            done = ready.apply(progress)
+            done = ready.apply(progress, check)
     except (Busy, InputError, StoreFull):
         raise
     except StoreError:
-        swapped = _by_name(path, result, clock)
+        swapped = _by_name(path, result, clock, check)
     else:
         swapped = Swapped(path, done.kept, by_name=False)
         remove(result)
@@ -50,9 +63,10 @@ def swap_in(path: Path, result: Path, clock: Clock, progress: Progress | None) -
     return swapped
 
 
-def _by_name(path: Path, result: Path, clock: Clock) -> Swapped:
+def _by_name(path: Path, result: Path, clock: Clock, check: Callable[[], None]) -> Swapped:
     with admitted(path, "repair", PATIENCE), write_turn(path):
         _check_unused(path)
+        check()
         kept = name_beside(path, "replaced", clock)
         try:
             for side in ("", *_SIDES):

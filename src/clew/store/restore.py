@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -74,6 +74,10 @@ def restore(
         return ready.apply(progress)
 
 
+def _nothing() -> None:
+    """No condition."""
+
+
 class Restoration:
     """A verified copy of `source`, ready to replace the store at `path`; use it as a context.
 
@@ -112,13 +116,17 @@ class Restoration:
         """Remove the prepared copy. May be repeated."""
         remove(self._staged)
 
-    def apply(self, progress: Progress | None = None) -> Restored:
-        """Replace the store. Raises Busy when another process keeps writing."""
+    def apply(
+        self, progress: Progress | None = None, check: Callable[[], None] = _nothing
+    ) -> Restored:
+        """Replace the store. Raises Busy when another process keeps writing. `check` is asked
+        while nobody else can write; what it raises leaves everything as it is."""
         if not self.path.exists():
             create(self.path)
         empty = migrate.examine(str(self.path)).empty
         kept = None if empty else name_beside(self.path, "replaced", self._clock)
         with admitted(self.path, "restore", PATIENCE), write_turn(self.path):
+            check()
             _copy_into(self._staged, self.path, kept, progress)
         search = f"{self.path}.search"
         replace(search, identity(search))

@@ -54,13 +54,13 @@ def stage(store: Path, target: Path, progress: Progress | None) -> Staged:
     Raises StoreError when the store cannot be read at all, or somebody wrote to it meanwhile.
     """
     wal = Path(f"{target}-wal")
-    before = _look(store)
+    before = written(store)
     create(target)
     unread = _copy(store, target, apsw.SQLITE_OPEN_MAIN_DB, progress)
     if os.path.exists(f"{store}-wal"):
         create(wal)
         unread += _copy(Path(f"{store}-wal"), wal, apsw.SQLITE_OPEN_WAL, None)
-    if _look(store) != before:
+    if written(store) != before:
         raise StoreError(
             f"{store} was written to while it was copied. Stop what writes to it, then try again"
         )
@@ -71,7 +71,12 @@ def stage(store: Path, target: Path, progress: Progress | None) -> Staged:
     return Staged(target, page_size, frames, lost, unread)
 
 
-def _look(store: Path) -> list[tuple[int, int, int] | None]:
+Written = tuple[tuple[int, int, int] | None, ...]
+"""Inode, size and time of the last write: of the database and its -wal."""
+
+
+def written(store: Path) -> Written:
+    """What tells whether somebody has written to a store meanwhile."""
     found: list[tuple[int, int, int] | None] = []
     for name in (str(store), f"{store}-wal"):
         try:
@@ -80,7 +85,7 @@ def _look(store: Path) -> list[tuple[int, int, int] | None]:
             found.append(None)
         else:
             found.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return found
+    return tuple(found)
 
 
 def _copy(source: Path, target: Path, kind: int, progress: Progress | None) -> int:
