@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import clew
 from clew.store.doctor import Finding
 
 from .helpers import Demo, Run
@@ -67,15 +68,26 @@ def test_json_has_the_code(run: Run, demo: Demo) -> None:
     assert "backup.none" in {finding["code"] for finding in found}
 
 
-def test_strict_makes_a_warning_count(run: Run, demo: Demo) -> None:
+@pytest.fixture
+def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A store with nothing to warn of. The turn that is open in the demo is one after a minute."""
+    path = tmp_path / "quiet.db"
+    with clew.open(path) as store:
+        store.profile("default").create().append([clew.user("hello")])
+    monkeypatch.setenv("CLEW_STORE", str(path))
+    return path
+
+
+def test_strict_makes_a_warning_count(run: Run, quiet: Path) -> None:
     run("doctor", "--strict", code=0)
-    demo.path.chmod(0o644)
+    quiet.chmod(0o644)
     run("doctor", code=0)
     run("doctor", "--strict", code=1)
 
 
+@pytest.mark.usefixtures("quiet")
 def test_scheduled_backups_on_the_command_line(
-    run: Run, demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "names no `folder`" in run("backup", "--scheduled", code=2).stderr
     monkeypatch.setenv("CLEW_BACKUP_FOLDER", str(tmp_path / "backups"))
