@@ -57,7 +57,7 @@ def test_a_call_that_fails_once_loses_nothing(fast_dir: Path) -> None:
     assert report["seen"] >= {"nothing", "StoreUnusable", "SearchUnavailable"}
 
 
-@pytest.mark.parametrize(("spool", "of"), [((), 6), (("--spool",), 10)], ids=["alone", "spool"])
+@pytest.mark.parametrize(("spool", "of"), [((), 4), (("--spool",), 6)], ids=["alone", "spool"])
 def test_a_disk_that_stays_broken_is_told_and_costs_nothing(
     fast_dir: Path, spool: tuple[str, ...], of: int
 ) -> None:
