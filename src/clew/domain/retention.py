@@ -34,7 +34,8 @@ def check_window(what: str, micros: int | None) -> None:
     fine = micros is None or (type(micros) is int and 0 < micros <= LONGEST)
     if not fine:
         raise InputError(
-            f"{what} is {micros!r}; give microseconds, over 0 and at most {LONGEST:,} (100 years)"
+            f"{what} is {micros!r} microseconds; give one over 0 and of at most 100 years (for the "
+            f"command line and the configuration such as 90d)"
         )
 
 

@@ -14,7 +14,7 @@ from clew.store.spool.spool import Contents
 
 def health_of(db: Database) -> Health:
     """As Store.health."""
-    trouble: StoreError | None = getattr(db.backend, "trouble", None)
+    trouble: StoreError | None = db.backend.trouble
     spool = db.spool
     if spool is None:
         return Health(

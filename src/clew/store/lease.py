@@ -43,7 +43,7 @@ class Lease:
     @property
     def trouble(self) -> StoreError | None:
         """Why the store takes no writes any more; None for a handle that is closed."""
-        return None if self._engine is None else getattr(self._engine, "trouble", None)
+        return None if self._engine is None else self._engine.trouble
 
     def write(self, unit: Unit[T]) -> T:
         engine = self._engine  # once: another thread may close the handle at any moment

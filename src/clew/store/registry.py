@@ -49,7 +49,7 @@ class Shared:
         and Unavailable, by which it cannot be known."""
         if self._path is not None and identity_of(self._path) != self._identity:
             return False
-        trouble = getattr(self.backend, "trouble", None)
+        trouble = self.backend.trouble
         if trouble is not None and not trouble.retryable:
             return False
         try:

@@ -132,7 +132,7 @@ class Store:
         `progress` counts pages. The way back is `clew.store.backup.restore`. Raises InputError when
         `dest` exists or the store is on a server (docs/operating/scale.md), StoreFull, Corrupt, and
         what has stopped this store: Quarantined, StoreReplaced, StoreClosed."""
-        path, trouble = self.path, getattr(self._backend, "trouble", None)
+        path, trouble = self.path, self._backend.trouble
         if trouble is not None:
             raise trouble
         self._db.read(lambda tx: tx.row("stamp_read"))  # raises for one that is closed or replaced
